@@ -1,0 +1,49 @@
+# kb: `make run` starts it, `make test` proves it. Both set up .venv by themselves and are quick when nothing changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup
+
+.PHONY: setup run test lint docs bench eval lock clean
+
+setup: $(STAMP)
+
+# Everything is pinned with hashes, the build backend too; the model's files are verified by hash.
+$(STAMP): lock/dev.txt pyproject.toml src/kb/model.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r lock/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m kb.model install
+	@touch $@
+
+run: setup
+	@$(BIN)/kb serve
+
+test: setup lint
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m tools.reference --check
+
+docs: setup
+	$(BIN)/python -m tools.reference
+
+# The rivals (torch among them) live in an environment of their own.
+bench: setup
+	$(BIN)/python -m benchmarks
+
+eval: setup
+	$(BIN)/python -m benchmarks.quality
+
+# Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
+LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
+lock:
+	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
+	$(LOCK) --extra engine --extra onnx --group dev pyproject.toml lock/build.in -o lock/dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

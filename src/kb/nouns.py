@@ -1,0 +1,315 @@
+"""The values that everything passes around, frozen. What goes over the wire is the same value.
+
+`wire` turns one into plain JSON data. A field made with `absent()` is left out of the answer while it is
+None; every other field is always there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, TypedDict, get_args
+
+Json = dict[str, Any]
+
+DocType = Literal[
+    "note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"
+]
+JobKind = Literal["note", "file", "reindex"]
+JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+Mode = Literal["hybrid", "fts", "vector"]
+Sort = Literal["recent", "created", "filename", "size"]
+Order = Literal["asc", "desc"]
+LedgerState = Literal["ok", "ocr", "empty", "failed"]
+Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
+
+DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
+JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
+MAX_NOTE_BYTES = 2**20
+MAX_WAIT_SECONDS = 300
+
+
+def absent() -> Any:
+    """A field that the answer leaves out while it is None."""
+    return field(default=None, metadata={"absent": True})
+
+
+class Anchor(TypedDict, total=False):
+    """Where a passage stands; only what applies is there."""
+
+    page: int
+    slide: int
+    sheet: str
+    heading: str  # the heading path, outermost first, joined by " > "
+    start: int  # characters into the document's extracted text
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What became of one part (page, slide, sheet) of a document."""
+
+    part: str  # "page 3", "slide 2", "sheet Costs", "text"
+    state: LedgerState
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    id: int
+    index: int
+    text: str
+    anchor: Anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    id: int  # never reused
+    uid: str
+    title: str
+    filename: str | None  # None for a note
+    source_path: str | None
+    doc_type: DocType
+    media_type: str
+    size_bytes: int
+    content_hash: str  # sha256 of the original bytes
+    tags: list[str]
+    metadata: Json
+    chunk_count: int
+    version: int  # counts contents, not tag changes
+    created_at: str
+    updated_at: str | None  # None until the first mutation
+    processing_method: Method
+    ledger: list[LedgerEntry]
+    text: str | None = absent()  # a note's text, exactly as written
+    chunks: list[Chunk] | None = absent()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentList:
+    documents: list[Document]
+    total: int
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    document_id: int
+    filename: str | None
+    chunks_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoteVersion:
+    version: int
+    text: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHistory:
+    versions: list[NoteVersion]  # newest first, the current one included
+
+
+@dataclass(frozen=True, slots=True)
+class TagCount:
+    tag: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class TagList:
+    tags: list[TagCount]
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: str
+    kind: JobKind
+    status: JobStatus
+    progress: float  # 0..1
+    current_step: str | None  # "Processing page 5 of 10"
+    completed_steps: int
+    total_steps: int
+    filename: str | None
+    document_id: int | None
+    uid: str | None
+    chunks_created: int
+    error: JobError | None
+    attempts: int
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    elapsed_seconds: float
+    estimated_remaining_seconds: float | None
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    jobs: list[Job]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to something added."""
+
+    job_id: str
+    status: JobStatus
+    document_id: int | None = absent()
+    duplicate_of: int | None = absent()  # the document that already holds this
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which documents a search may answer from; None means any."""
+
+    tags: tuple[str, ...] = ()  # all must match
+    doc_type: DocType | None = None
+    source_path: str | None = None
+    media_type: str | None = None
+    created_after: str | None = None  # inclusive
+    created_before: str | None = None  # exclusive
+
+    @property
+    def is_empty(self) -> bool:
+        return self == Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    query: str
+    top: int = 10
+    mode: Mode = "hybrid"
+    filter: Filter = Filter()
+    min_score: float = 0.0
+    max_tokens: int | None = None  # budget for the returned text
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LegExplanation:
+    """One leg's view of a hit."""
+
+    rank: int  # 1 is the leg's best; 0 when the leg did not find it
+    score: float  # raw: BM25 or cosine
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    fts: LegExplanation | None
+    vector: LegExplanation | None
+    matched_terms: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    chunk_id: int
+    document_id: int
+    uid: str
+    title: str
+    filename: str | None
+    source_path: str | None
+    doc_type: DocType
+    media_type: str
+    text: str
+    score: float  # 0..1, falls with rank
+    tags: list[str]
+    metadata: Json
+    anchor: Anchor
+    created_at: str
+    updated_at: str | None
+    version: int
+    truncated: bool | None = absent()  # true when max_tokens cut the text
+    explain: Explanation | None = absent()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    query: str
+    mode: Mode
+    results: list[Hit]
+    total: int  # results returned
+    took_ms: float
+    notice: str | None = absent()  # why there is nothing, or less than expected
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    name: str
+    dimensions: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    total: int
+    by_type: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    queued: int
+    running: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StorageInfo:
+    path: str
+    database: str
+    bytes: int
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_file_mb: int
+    chunk_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    status: Literal["healthy", "degraded"]
+    database: bool
+    storage: bool
+    model: bool
+    issues: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    version: str
+    model: ModelInfo
+    device: str
+    documents: DocumentCounts
+    chunks: int
+    queue: QueueCounts
+    storage: StorageInfo
+    limits: Limits
+    last_updated: str | None
+    health: Health
+
+
+def wire(value: Any) -> Any:
+    """Plain JSON data: dataclasses become objects, fields that are absent are left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: wire(item)
+            for f in fields(value)
+            if (item := getattr(value, f.name)) is not None or not f.metadata.get("absent")
+        }
+    if isinstance(value, Mapping):
+        return {key: wire(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [wire(item) for item in value]
+    return value

@@ -1,0 +1,168 @@
+"""Every KB_* setting, declared once: its name, its default and what it does.
+
+`docs/settings.md` is generated from these declarations. `read` turns the environment into one frozen value;
+a setting that cannot be understood is an error that names it.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from kb.errors import InvalidRequest
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def user_data_dir() -> Path:
+    """The platform's folder for a user's data."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "kb"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
+
+
+def bundled_model_dir() -> Path:
+    """Where `make setup` puts the model: beside the interpreter that runs kb."""
+    return Path(sys.prefix) / "share" / "kb" / "all-MiniLM-L6-v2"
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError("a port is a number from 0 to 65535")
+    return port
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("it must be at least 1")
+    return number
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in text.split(",") if name.strip())
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"it is one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def setting(
+    name: str, parse: Callable[[str], Any], default: Any, text: str, shown: str | None = None
+) -> Any:
+    """Declare one setting; `shown` describes a default that depends on the machine."""
+    about = {"name": name, "parse": parse, "help": text, "shown": shown}
+    if callable(default):
+        return field(default_factory=default, metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    data_dir: Path = setting(
+        "KB_DATA_DIR",
+        _path,
+        user_data_dir,
+        "Folder that holds everything kb keeps: database, originals, temporary files.",
+        "the platform's user data folder",
+    )
+    database_url: str = setting(
+        "KB_DATABASE_URL",
+        str,
+        "",
+        "Database to use. Only `sqlite:///` followed by a path is supported so far.",
+        "`sqlite:///<KB_DATA_DIR>/kb.db`",
+    )
+    host: str = setting("KB_HOST", str, "127.0.0.1", "Address that the engine listens on.")
+    port: int = setting("KB_PORT", _port, 8000, "Port that the engine listens on; 0 takes a free one.")
+    api_key: str = setting(
+        "KB_API_KEY", str, "", "Key that every request to the engine must carry as a Bearer token.", "none: open"
+    )
+    allowed_hosts: tuple[str, ...] = setting(
+        "KB_ALLOWED_HOSTS",
+        _names,
+        (),
+        "Host names, beyond loopback, under which the engine may be addressed; separated by commas.",
+        "none",
+    )
+    engine_url: str = setting(
+        "KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line finds the engine."
+    )
+    max_file_mb: int = setting("KB_MAX_FILE_MB", _positive, 100, "Largest file that is accepted, in MB of 2^20 bytes.")
+    chunk_tokens: int = setting(
+        "KB_CHUNK_TOKENS",
+        _positive,
+        200,
+        "Tokens of a passage at most. The model's window (256) also holds the title and heading path.",
+    )
+    model_dir: Path = setting(
+        "KB_MODEL_DIR",
+        _path,
+        bundled_model_dir,
+        "Folder with a sentence-embedding model: ONNX graph, tokenizer, pooling. Another model asks for a re-index.",
+        "the model that `make setup` installs",
+    )
+    log_level: str = setting(
+        "KB_LOG_LEVEL", _one_of("DEBUG", "INFO", "WARNING", "ERROR"), "INFO", "How much is logged."
+    )
+    log_format: str = setting("KB_LOG_FORMAT", _one_of("text", "json"), "text", "How log lines look.")
+
+    @property
+    def database_path(self) -> Path:
+        if not self.database_url:
+            return self.data_dir / "kb.db"
+        scheme, _, path = self.database_url.partition("sqlite:///")
+        if scheme or not path:
+            raise InvalidRequest(
+                f"KB_DATABASE_URL is {self.database_url!r}, but only sqlite:///PATH is supported. Unset it to use the "
+                "default."
+            )
+        return _path(path)
+
+    @property
+    def loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One setting as the reference page shows it."""
+
+    name: str
+    default: str
+    help: str
+
+
+def declared() -> list[Declared]:
+    """Every setting, in the order of declaration."""
+    return [
+        Declared(f.metadata["name"], f.metadata["shown"] or f"`{f.default}`", f.metadata["help"])
+        for f in fields(Settings)
+    ]
+
+
+def read(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings that the environment asks for; an empty variable counts as unset."""
+    environ = os.environ if environ is None else environ
+    given: dict[str, Any] = {}
+    for f in fields(Settings):
+        text = environ.get(f.metadata["name"], "")
+        if not text:
+            continue
+        try:
+            given[f.name] = f.metadata["parse"](text)
+        except ValueError as wrong:
+            raise InvalidRequest(f"{f.metadata['name']} is {text!r}, which cannot be used: {wrong}.") from wrong
+    return Settings(**given)
