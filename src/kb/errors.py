@@ -124,3 +124,12 @@ def from_body(body: dict[str, Any]) -> KBError:
     error = body.get("error") or {}
     cls = next((cls for cls in every_error() if cls.code == error.get("code")), KBError)
     return cls(str(error.get("message") or "the engine gave no reason"), **(error.get("details") or {}))
+
+
+class JobFailure(Exception):
+    """How a job ends when its content cannot be read. Not an answer to a request: it is recorded in the job."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code  # encrypted, corrupt, too_complex, no_text, ... as the REST reference lists them
+        self.message = message

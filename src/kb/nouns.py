@@ -6,13 +6,11 @@ None; every other field is always there.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, get_args
 
 Json = dict[str, Any]
 
-DocType = Literal[
-    "note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"
-]
+DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"]
 JobKind = Literal["note", "file", "reindex"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Mode = Literal["hybrid", "fts", "vector"]
@@ -32,15 +30,16 @@ def absent() -> Any:
     return field(default=None, metadata={"absent": True})
 
 
-class Anchor(TypedDict, total=False):
+@dataclass(frozen=True, slots=True)
+class Anchor:
     """Where a passage stands; only what applies is there."""
 
-    page: int
-    slide: int
-    sheet: str
-    heading: str  # the heading path, outermost first, joined by " > "
-    start: int  # characters into the document's extracted text
-    end: int
+    page: int | None = absent()
+    slide: int | None = absent()
+    sheet: str | None = absent()
+    heading: str | None = absent()  # the heading path, outermost first, joined by " > "
+    start: int | None = absent()  # characters into the document's extracted text
+    end: int | None = absent()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,7 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-def setting(
-    name: str, parse: Callable[[str], Any], default: Any, text: str, shown: str | None = None
-) -> Any:
+def setting(name: str, parse: Callable[[str], Any], default: Any, text: str, shown: str | None = None) -> Any:
     """Declare one setting; `shown` describes a default that depends on the machine."""
     about = {"name": name, "parse": parse, "help": text, "shown": shown}
     if callable(default):
@@ -88,7 +86,11 @@ class Settings:
     host: str = setting("KB_HOST", str, "127.0.0.1", "Address that the engine listens on.")
     port: int = setting("KB_PORT", _port, 8000, "Port that the engine listens on; 0 takes a free one.")
     api_key: str = setting(
-        "KB_API_KEY", str, "", "Key that every request to the engine must carry as a Bearer token.", "none: open"
+        "KB_API_KEY",
+        str,
+        "",
+        "Key that every request to the engine must carry as a Bearer token.",
+        "none: open",
     )
     allowed_hosts: tuple[str, ...] = setting(
         "KB_ALLOWED_HOSTS",
@@ -97,9 +99,7 @@ class Settings:
         "Host names, beyond loopback, under which the engine may be addressed; separated by commas.",
         "none",
     )
-    engine_url: str = setting(
-        "KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line finds the engine."
-    )
+    engine_url: str = setting("KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line finds the engine.")
     max_file_mb: int = setting("KB_MAX_FILE_MB", _positive, 100, "Largest file that is accepted, in MB of 2^20 bytes.")
     chunk_tokens: int = setting(
         "KB_CHUNK_TOKENS",

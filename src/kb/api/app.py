@@ -1,0 +1,41 @@
+"""The application: routes, error handlers, guard."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from kb import __version__
+from kb.api import documents, failures, jobs, notes, pages, search, state
+from kb.api.guard import Guard
+from kb.engine import Engine
+from kb.settings import Settings
+
+PREFIX = "/api/v1"
+
+
+def create_app(engine: Engine, settings: Settings) -> ASGIApp:
+    """What a server serves."""
+    app = routes()
+    app.state.engine = engine
+    return Guard(app, settings)
+
+
+def openapi_document() -> dict[str, Any]:
+    """The OpenAPI document, without an engine behind it."""
+    return routes().openapi()
+
+
+def routes() -> FastAPI:
+    app = FastAPI(
+        title="kb",
+        version=__version__,
+        summary="A private knowledge base that people and AI agents share.",
+        docs_url=None,
+        redoc_url=None,
+    )
+    failures.install(app)
+    for module in (search, jobs, documents, notes, state):
+        app.include_router(module.router, prefix=PREFIX)
+    app.include_router(pages.router)
+    return app

@@ -1,0 +1,49 @@
+"""One error shape for everything: our errors, the framework's, and what does not fit a schema."""
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from kb.api.answers import error_answer
+from kb.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(KBError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(ValidationError, invalid)
+    app.add_exception_handler(HTTPException, framework)
+
+
+async def ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, KBError)
+    return error_answer(error)
+
+
+async def invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError | ValidationError)
+    problems = [
+        {"field": field_name(problem["loc"]), "problem": problem["msg"].removeprefix("Value error, ")}
+        for problem in error.errors()
+    ]
+    message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
+    return error_answer(InvalidRequest(f"The request is not valid: {message}.", problems=problems[:20]))
+
+
+async def framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return error_answer(NotFound(f"There is no route {request.url.path[:200]}. The routes are listed at /docs."))
+    if error.status_code == 405:
+        return error_answer(MethodNotAllowed(f"{request.url.path[:200]} does not take {request.method}."))
+    if error.status_code == 413:
+        return error_answer(TooLarge(str(error.detail)))
+    if error.status_code < 500:
+        return error_answer(InvalidRequest(f"The request cannot be read: {error.detail}."))
+    return error_answer(KBError(str(error.detail)))
+
+
+def field_name(place: tuple[int | str, ...]) -> str:
+    """`body.tags.0` for a reader is `tags.0`."""
+    return ".".join(str(step) for step in place if step not in ("body", "query", "path"))

@@ -1,0 +1,106 @@
+"""What every request passes first: Host and Origin, the key, the size of its body. And what every answer carries.
+
+A page on the web can reach localhost, so a local engine is not a safe one: a foreign Host (DNS rebinding), a foreign
+Origin and a cross-site request are refused, with a key or without.
+"""
+
+import hmac
+import logging
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kb import __version__
+from kb.api.answers import error_answer
+from kb.errors import Forbidden, KBError, TooLarge, Unauthorized
+from kb.settings import LOOPBACK, Settings
+
+log = logging.getLogger(__name__)
+
+OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
+MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
+UPLOAD_PATH = "/api/v1/jobs"
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._key = settings.api_key.encode()
+        self._hosts = {*LOOPBACK, settings.host.lower(), *settings.allowed_hosts} - {"0.0.0.0", "::"}  # noqa: S104
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def with_version(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message)["X-KB-Version"] = __version__
+            await send(message)
+
+        try:
+            self._check(scope)
+            await self._app(scope, limited(scope, receive), with_version)
+        except KBError as error:
+            if started:
+                raise
+            await error_answer(error)(scope, receive, with_version)
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if started:
+                raise
+            failure = KBError("Something went wrong inside the engine. Its log says what; please report it.")
+            await error_answer(failure)(scope, receive, with_version)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        self._check_host(headers.get("host", ""))
+        self._check_origin(headers)
+        if self._key and not (scope["method"] == "GET" and scope["path"] in OPEN_PATHS):
+            scheme, _, key = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(key.strip().encode("latin-1"), self._key):
+                raise Unauthorized("This engine needs its key. Send it as `Authorization: Bearer KEY` (KB_API_KEY).")
+
+    def _check_host(self, host: str) -> None:
+        name = host_name(host)
+        if name not in self._hosts:
+            raise Forbidden(
+                f"This engine does not answer to the host name {name[:100]!r}. Use localhost, or allow the name with "
+                "KB_ALLOWED_HOSTS."
+            )
+
+    def _check_origin(self, headers: Headers) -> None:
+        if headers.get("sec-fetch-site") == "cross-site":
+            raise Forbidden("Requests from other web sites are refused.")
+        origin = headers.get("origin")
+        if origin is not None and host_name(origin.partition("://")[2]) not in self._hosts:
+            raise Forbidden(f"Requests from {origin[:100]!r} are refused. Allow its host name with KB_ALLOWED_HOSTS.")
+
+
+def host_name(host: str) -> str:
+    """The name in `name:port`, also for `[::1]:8000`."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def limited(scope: Scope, receive: Receive) -> Receive:
+    """Refuse a body as soon as it is too large; an upload is measured where it is written."""
+    if scope["path"] == UPLOAD_PATH:
+        return receive
+    size = 0
+
+    async def receive_some() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MAX_BODY:
+            raise TooLarge(f"The request's body is larger than {MAX_BODY // 2**20} MB.")
+        return message
+
+    return receive_some

@@ -1,0 +1,119 @@
+"""Adding things, and following what becomes of them."""
+
+import asyncio
+import contextlib
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from kb.api import uploads
+from kb.api.answers import Answer
+from kb.api.bodies import FileForm, JobsQuery, NoteBody, Wait
+from kb.api.guard import MAX_BODY
+from kb.api.routing import EngineOf, errors
+from kb.engine import Engine
+from kb.errors import InvalidRequest, TooLarge
+from kb.nouns import Accepted, Job, JobList
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+
+def multipart_schema() -> dict[str, Any]:
+    schema = FileForm.model_json_schema()
+    schema["properties"]["file"] = {"type": "string", "format": "binary"}
+    schema["properties"]["metadata"] = {"type": "string", "description": "A JSON object."}
+    return schema | {"required": ["file"]}
+
+
+BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": NoteBody.model_json_schema()},
+        "multipart/form-data": {"schema": multipart_schema()},
+    },
+}
+
+
+@router.post("", status_code=202, response_model=Accepted, responses=errors(415), openapi_extra={"requestBody": BODY})
+async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
+    """Add a note (JSON) or a file (multipart). What is known already is answered at once with `duplicate_of`."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        accepted = await add_file(engine, request)
+    elif kind == "application/json":
+        accepted = await add_note(engine, request)
+    else:
+        raise InvalidRequest(
+            f"The Content-Type is {kind[:80]!r}. Send application/json to add a note, multipart/form-data for a file."
+        )
+    if query.wait and accepted.status == "queued":
+        job = await ended(engine, accepted.job_id, query.wait)
+        accepted = Accepted(job.id, job.status, job.document_id, accepted.duplicate_of)
+    return Answer(accepted, status_code=202)
+
+
+@router.get("", response_model=JobList, responses=errors())
+def list_jobs(engine: EngineOf, query: Annotated[JobsQuery, Query()]) -> Response:
+    """List jobs, the newest first."""
+    return Answer(engine.jobs(query.status, query.limit, query.offset))
+
+
+@router.get("/{id}", response_model=Job, responses=errors(404))
+def get_job(engine: EngineOf, id: Annotated[str, Path(description="The job's uuid.")]) -> Response:  # noqa: A002
+    """How far a job is, or how it ended."""
+    return Answer(engine.job(id))
+
+
+async def add_note(engine: Engine, request: Request) -> Accepted:
+    data = bytearray()
+    async for block in request.stream():
+        data += block
+        if len(data) > MAX_BODY:
+            raise TooLarge("The note is larger than 1 MB. Split it, or add it as a file.")
+    note = NoteBody.model_validate_json(bytes(data))
+    return await run_in_threadpool(
+        engine.add_note,
+        note.text,
+        title=note.title,
+        tags=note.tags,
+        source_path=note.source_path,
+        metadata=note.metadata,
+    )
+
+
+async def add_file(engine: Engine, request: Request) -> Accepted:
+    with engine.originals.stage() as staged:
+        upload = await uploads.receive(request, staged)
+        form = upload.form()
+        return await run_in_threadpool(
+            engine.add_file,
+            staged,
+            upload.filename or "",
+            title=form.title,
+            tags=form.tags,
+            source_path=form.source_path,
+            metadata=form.metadata,
+            force_ocr=form.force_ocr,
+        )
+
+
+async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
+    """The job when it has ended, or as it is when the time is up. Holds no thread while it waits."""
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+
+    def wake() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
+            loop.call_soon_threadsafe(changed.set)
+
+    deadline = loop.time() + seconds
+    with engine.queue.watch(job_id, wake):
+        while True:
+            changed.clear()
+            job = await run_in_threadpool(engine.job, job_id)
+            left = deadline - loop.time()
+            if job.ended or left <= 0:
+                return job
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), left)

@@ -1,0 +1,28 @@
+"""Notes that change in place, and their history."""
+
+from fastapi import APIRouter, Response
+
+from kb.api.answers import Answer
+from kb.api.bodies import RestoreBody, UpdateNoteBody
+from kb.api.routing import EngineOf, Ref, errors
+from kb.nouns import Document, NoteHistory
+
+router = APIRouter(prefix="/notes", tags=["notes"])
+
+
+@router.patch("/{id}", response_model=Document, responses=errors(404, 409))
+def update_note(engine: EngineOf, id: Ref, body: UpdateNoteBody) -> Response:  # noqa: A002
+    """Replace a note's text. It is searchable under the new text when this answers."""
+    return Answer(engine.update_note(id, body.text, body.expected_version))
+
+
+@router.get("/{id}/versions", response_model=NoteHistory, responses=errors(404))
+def note_versions(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
+    """Every version of a note, newest first."""
+    return Answer(engine.note_versions(id))
+
+
+@router.post("/{id}/restore", response_model=Document, responses=errors(404))
+def restore_note(engine: EngineOf, id: Ref, body: RestoreBody) -> Response:  # noqa: A002
+    """Make an old version's text the newest version."""
+    return Answer(engine.restore_note(id, body.version))

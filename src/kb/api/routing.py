@@ -1,0 +1,46 @@
+"""What every file of routes needs: the engine, and how a route is described."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+
+from kb.engine import Engine
+from kb.errors import every_error
+
+
+async def the_engine(request: Request) -> Engine:
+    engine: Engine = request.app.state.engine
+    return engine
+
+
+EngineOf = Annotated[Engine, Depends(the_engine)]
+Ref = Annotated[str, Path(description="Integer id or uid of a document.", max_length=200)]
+
+ERROR_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "retryable", "details"],
+            "properties": {
+                "code": {"type": "string", "enum": [cls.code for cls in every_error()]},
+                "message": {"type": "string"},
+                "retryable": {"type": "boolean"},
+                "details": {"type": "object"},
+            },
+        }
+    },
+}
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route, for the OpenAPI document."""
+    always = (401, 403, 413, 422, 500, 503, 507)
+    return {
+        status: {
+            "description": ", ".join(dict.fromkeys(cls.code for cls in every_error() if cls.http_status == status)),
+            "content": {"application/json": {"schema": ERROR_SCHEMA}},
+        }
+        for status in sorted({*always, *statuses})
+    }

@@ -1,0 +1,67 @@
+"""`kb serve`: the engine behind a real port, until it is told to stop."""
+
+import logging
+import socket
+import sys
+
+import uvicorn
+
+from kb import __version__
+from kb.api.app import create_app
+from kb.errors import Conflict
+from kb.logs import configure
+from kb.settings import Settings
+from kb.wiring import RunningEngine
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 5  # for answers that are under way when the engine stops
+
+
+def serve(settings: Settings) -> int:
+    """Listen first, so that `/health` answers at once; the model loads meanwhile."""
+    configure(settings)
+    listener = listen(settings)
+    with listener, RunningEngine(settings) as engine:
+        name = f"[{settings.host}]" if ":" in settings.host else settings.host
+        announce(settings, f"http://{name}:{listener.getsockname()[1]}")
+        config = uvicorn.Config(
+            create_app(engine, settings),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise Conflict(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. Choose another port with KB_PORT."
+        ) from error
+    listener.listen(128)
+    return listener
+
+
+def announce(settings: Settings, address: str) -> None:
+    if not settings.loopback and not settings.api_key:
+        log.warning("anybody who reaches %s can read and change everything: set KB_API_KEY", address)
+    print(  # noqa: T201 - for the person who started it
+        f"""kb {__version__} listens on {address}
+  data     {settings.data_dir}
+  page     {address}/
+  try      kb addnote "The boiler was serviced in March"
+           kb search "when was the heating checked"
+Press Ctrl-C to stop.""",
+        file=sys.stderr,
+        flush=True,
+    )

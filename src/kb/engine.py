@@ -1,0 +1,327 @@
+"""The use cases, each a short story over the parts. Synchronous: callers bring their own threads."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from kb import __version__
+from kb.errors import Conflict, InvalidRequest, NotANote
+from kb.ingest import detect
+from kb.ingest.extract.part import Part
+from kb.ingest.pipeline import first_line
+from kb.ingest.prepare import Preparer
+from kb.ingest.publish import Publisher
+from kb.ingest.request import AddRequest, fill_in, known, note_request
+from kb.jobs.queue import Queue
+from kb.nouns import (
+    MAX_NOTE_BYTES,
+    Accepted,
+    Document,
+    DocumentList,
+    Filter,
+    Health,
+    Job,
+    JobList,
+    JobStatus,
+    Json,
+    Limits,
+    ModelInfo,
+    NoteHistory,
+    Order,
+    Removed,
+    SearchAnswer,
+    SearchRequest,
+    Sort,
+    Status,
+    StorageInfo,
+    TagList,
+)
+from kb.search.hybrid import Searcher
+from kb.search.live import LiveChunks
+from kb.settings import Settings
+from kb.store import chunks, documents, jobs, notes
+from kb.store.backend import Database, Row, Transaction
+from kb.store.documents import Content
+from kb.store.originals import Originals, Staged
+from kb.warm import WarmingEmbedder
+
+LARGE_FILE = 2**20  # bytes from which on a file goes to the lane of large jobs
+
+
+class Engine:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        originals: Originals,
+        queue: Queue,
+        embedder: WarmingEmbedder,
+        preparer: Preparer,
+        publisher: Publisher,
+        searcher: Searcher,
+        live: LiveChunks,
+    ) -> None:
+        self.settings = settings
+        self.queue = queue
+        self.originals = originals
+        self._database = database
+        self._embedder = embedder
+        self._preparer = preparer
+        self._publisher = publisher
+        self._searcher = searcher
+        self._live = live
+
+    # Adding
+
+    def add_note(
+        self,
+        text: str,
+        *,
+        title: str | None = None,
+        tags: list[str] | None = None,
+        source_path: str | None = None,
+        metadata: Json | None = None,
+    ) -> Accepted:
+        check_note_text(text)
+        return self._accept(note_request(text, title=title, tags=tags, source_path=source_path, metadata=metadata))
+
+    def add_file(
+        self,
+        staged: Staged,
+        filename: str,
+        *,
+        title: str | None = None,
+        tags: list[str] | None = None,
+        source_path: str | None = None,
+        metadata: Json | None = None,
+        force_ocr: bool = False,
+    ) -> Accepted:
+        """The file is durable before the job that names it; only then is the answer given."""
+        if staged.size == 0:
+            raise InvalidRequest(f"{filename!r} is empty: zero bytes. Nothing was added.")
+        form = detect.detect(staged.head, filename)
+        request = AddRequest(
+            doc_type=form.doc_type,
+            media_type=form.media_type,
+            content_hash=staged.sha256,
+            size_bytes=staged.size,
+            filename=filename,
+            title=title,
+            tags=tags,
+            source_path=source_path,
+            metadata=metadata,
+            force_ocr=force_ocr,
+        )
+        return self._accept(request, before=lambda: self.originals.keep(staged))
+
+    def _accept(self, request: AddRequest, before: Callable[[], None] = lambda: None) -> Accepted:
+        """Queue it, or answer at once when it is known already."""
+        before()
+        job_id = str(uuid.uuid4())
+        with self._database.write() as tx:
+            found = known(tx, request)
+            same = found is not None and found.same_content
+            if found is not None and same:
+                fill_in(tx, found.row, request)
+            if found is not None and same and (request.title is None or found.row["titled"]):
+                self.queue.submit(tx, finished_job(job_id, request, found.row))
+                return Accepted(job_id, "completed", found.row["id"], found.row["id"])
+            self.queue.submit(tx, queued_job(job_id, request))
+        if found is not None:
+            return Accepted(job_id, "queued", found.row["id"], found.row["id"] if same else None)
+        return Accepted(job_id, "queued")
+
+    # Searching
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        started = time.perf_counter()
+        found = self._searcher.search(request)
+        took = round((time.perf_counter() - started) * 1000, 3)
+        return SearchAnswer(request.query, request.mode, found.hits, len(found.hits), took, found.notice)
+
+    # Documents
+
+    def documents(self, condition: Filter, *, sort: Sort, order: Order | None, limit: int, offset: int) -> DocumentList:
+        with self._database.read() as tx:
+            page, total = documents.page(tx, condition, sort, order, limit, offset)
+        return DocumentList(page, total, limit, offset)
+
+    def document(self, ref: str, *, first_chunk: int = 0, max_chunks: int | None = None) -> Document:
+        with self._database.read() as tx:
+            found = documents.get(tx, ref)
+            return with_content(tx, found, chunks.of_document(tx, found.id, first_chunk, max_chunks))
+
+    def delete(self, ref: str) -> Removed:
+        with self._database.write() as tx:
+            row = documents.find(tx, ref)
+            removed = self._publisher.remove(tx, row["id"])
+            if row["doc_type"] != "note" and not documents.with_content(tx, row["content_hash"], is_note=False):
+                tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
+        return Removed(row["id"], row["filename"], removed)
+
+    def edit_tags(self, ref: str, add: list[str], remove: list[str]) -> Document:
+        """Atomic; a change that changes nothing sets nothing."""
+        with self._database.write() as tx:
+            found = documents.get(tx, ref)
+            tags = [tag for tag in found.tags if tag not in remove]
+            tags += [tag for tag in dict.fromkeys(add) if tag not in tags]
+            if tags != found.tags:
+                documents.set_tags(tx, found.id, tags)
+                documents.touch(tx, found.id)
+            return documents.get(tx, found.id)
+
+    def tags(self) -> TagList:
+        with self._database.read() as tx:
+            return TagList(documents.tag_counts(tx))
+
+    # Notes
+
+    def update_note(self, ref: str, text: str, expected_version: int | None = None) -> Document:
+        """Embed first, then one transaction: when embedding fails, the old note stands untouched."""
+        check_note_text(text)
+        with self._database.read() as tx:
+            before = find_note(tx, ref, expected_version)
+        title = before["title"] if before["titled"] else first_line(text)
+        part = Part("text", text)
+        passages = self._preparer.passages(part, "markdown")
+        prepared = [chunk for batch in self._preparer.batches(part, passages, title, 0, 0) for chunk in batch]
+        data = note_request(text)
+        with self._database.write() as tx:
+            row = find_note(tx, ref, expected_version)
+            if row["content_hash"] != data.content_hash:
+                revision = chunks.next_revision(tx, row["id"])
+                written = list(zip(chunks.add(tx, row["id"], revision, prepared), prepared, strict=True))
+                held = documents.as_documents(tx, [row])[0]
+                content = Content(
+                    title=title,
+                    titled=bool(row["titled"]),
+                    filename=None,
+                    source_path=held.source_path,
+                    doc_type="note",
+                    media_type=held.media_type,
+                    content_hash=data.content_hash,
+                    size_bytes=data.size_bytes,
+                    metadata=held.metadata,
+                    processing_method=held.processing_method,
+                    ledger=held.ledger,
+                    accepted=row["accepted"],
+                )
+                self._publisher.publish(tx, row["id"], content, revision, written)
+                notes.add_version(tx, row["id"], text)
+            return with_content(tx, documents.get(tx, row["id"]), None)
+
+    def note_versions(self, ref: str) -> NoteHistory:
+        with self._database.read() as tx:
+            return NoteHistory(notes.versions(tx, find_note(tx, ref)["id"]))
+
+    def restore_note(self, ref: str, version: int) -> Document:
+        """An old text becomes the newest version; nothing of the history is lost."""
+        with self._database.read() as tx:
+            old = notes.version(tx, find_note(tx, ref)["id"], version)
+        return self.update_note(ref, old.text)
+
+    # Jobs
+
+    def job(self, job_id: str) -> Job:
+        return self.queue.get(job_id)
+
+    def jobs(self, status: JobStatus | None, limit: int, offset: int) -> JobList:
+        with self._database.read() as tx:
+            return JobList(*jobs.page(tx, status, limit, offset))
+
+    # State
+
+    def status(self) -> Status:
+        with self._database.read() as tx:
+            held, queue, updated = documents.counts(tx), jobs.counts(tx), documents.last_updated(tx)
+            count = int(tx.value("SELECT COALESCE(sum(chunk_count), 0) FROM published"))
+        folder = self.settings.data_dir
+        return Status(
+            version=__version__,
+            model=ModelInfo(self._embedder.name, self._embedder.dimensions, self._embedder.max_tokens),
+            device=self._embedder.device,
+            documents=held,
+            chunks=count,
+            queue=queue,
+            storage=StorageInfo(
+                str(folder),
+                str(self.settings.database_path),
+                self._database.size_bytes(),
+                self._database.name,
+            ),
+            limits=Limits(self.settings.max_file_mb, self._preparer.budget),
+            last_updated=updated,
+            health=self._health(folder),
+        )
+
+    def _health(self, folder: Path) -> Health:
+        issues = []
+        if not self._embedder.ready:
+            issues.append("The embedding model is still loading.")
+        if not self._live.loaded:
+            issues.append("The search index is still loading.")
+        storage = folder.is_dir()
+        if not storage:
+            issues.append(f"The data folder {folder} is not there.")
+        return Health(
+            status="degraded" if issues else "healthy",
+            database=self._live.loaded,
+            storage=storage,
+            model=self._embedder.ready,
+            issues=issues,
+        )
+
+
+def check_note_text(text: str) -> None:
+    if not text.strip():
+        raise InvalidRequest("The text is empty. Give the note some text.")
+    if len(text.encode()) > MAX_NOTE_BYTES:
+        raise InvalidRequest(
+            f"The text has {len(text.encode())} bytes; a note holds {MAX_NOTE_BYTES} at most. Split it, or add it as a "
+            "file."
+        )
+
+
+def find_note(tx: Transaction, ref: str, expected_version: int | None = None) -> Row:
+    row = documents.find(tx, ref)
+    if row["doc_type"] != "note":
+        raise NotANote(
+            f"Document {row['id']} is a {row['doc_type']} file. Only notes can be updated; add the file again instead."
+        )
+    if expected_version is not None and row["version"] != expected_version:
+        raise Conflict(
+            f"Note {row['id']} is at version {row['version']}, not {expected_version}: somebody changed it. Read it again "
+            "and repeat the change on the new text.",
+            current_version=row["version"],
+        )
+    return row
+
+
+def with_content(tx: Transaction, found: Document, own_chunks: list[chunks.Chunk] | None) -> Document:
+    """A document with its chunks, and a note with its text."""
+    text = documents.text(tx, found.id) if found.doc_type == "note" else None
+    return replace(found, text=text, chunks=own_chunks)
+
+
+def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:
+    return jobs.NewJob(
+        id=job_id,
+        kind="note" if request.is_note else "file",
+        lane="large" if request.size_bytes >= LARGE_FILE else "small",
+        payload=request.payload(),
+        filename=request.filename,
+    )
+
+
+def finished_job(job_id: str, request: AddRequest, row: Row) -> jobs.NewJob:
+    """The record of something that was known already."""
+    return jobs.NewJob(
+        id=job_id,
+        kind="note" if request.is_note else "file",
+        status="completed",
+        filename=request.filename,
+        document_id=row["id"],
+        uid=row["uid"],
+    )

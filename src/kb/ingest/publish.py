@@ -1,0 +1,46 @@
+"""The moment a content becomes the document's: one short transaction, then the index in memory follows."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from kb.store import chunks, documents
+from kb.store.backend import Transaction, Vector
+from kb.store.chunks import NewChunk
+from kb.store.documents import Content
+
+
+class LiveIndex(Protocol):
+    """What the search side offers to those who change documents: called after a commit, before the next write."""
+
+    def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None: ...
+    def remove(self, document_id: int) -> None: ...
+
+
+class Publisher:
+    def __init__(self, index: LiveIndex) -> None:
+        self._index = index
+
+    def publish(
+        self,
+        tx: Transaction,
+        document_id: int,
+        content: Content,
+        revision: int,
+        written: Sequence[tuple[int, NewChunk]],
+    ) -> None:
+        """The chunks of this revision replace all others of the document."""
+        documents.publish(tx, document_id, content, revision, len(written))
+        chunks.remove_other_revisions(tx, document_id, keep=revision)
+        ids = [chunk_id for chunk_id, _ in written]
+        lengths = [chunk.terms for _, chunk in written]
+        vectors = np.stack([chunk.vector for _, chunk in written])
+        tx.after_commit(lambda: self._index.replace(document_id, ids, lengths, vectors))
+
+    def remove(self, tx: Transaction, document_id: int) -> int:
+        """Take a document out of everything; how many chunks it had."""
+        removed = chunks.remove_other_revisions(tx, document_id, keep=0)
+        documents.delete(tx, document_id)
+        tx.after_commit(lambda: self._index.remove(document_id))
+        return len(removed)

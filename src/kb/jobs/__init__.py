@@ -1,0 +1,1 @@
+"""Work that is accepted now and done in the background."""

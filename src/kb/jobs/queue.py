@@ -1,0 +1,88 @@
+"""The queue: rows in the database, and a way to wake who waits.
+
+A job is accepted when its row is committed. Workers are woken at once; so is everybody who watches a job.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kb.nouns import Job
+from kb.store import jobs
+from kb.store.backend import Database, Row, Transaction
+from kb.times import now
+
+Watcher = Callable[[], None]
+LANES = ("small", "large")
+
+
+class Queue:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wake = threading.Condition()
+        self._arrived = dict.fromkeys(LANES, 0)
+        self._watchers: dict[str, list[Watcher]] = defaultdict(list)
+        self._watching = threading.Lock()
+
+    def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
+        """Part of the caller's transaction: the job exists when that commits."""
+        jobs.add(tx, job)
+        tx.after_commit(lambda: self._announce(job.lane))
+
+    def claim(self, lane: str, stopping: threading.Event) -> Row | None:
+        """The next job of a lane, as soon as there is one; None when it is time to stop."""
+        while not stopping.is_set():
+            seen = self._arrived[lane]
+            with self._database.read() as tx:
+                waiting = tx.value("SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane", {"lane": lane})
+            if waiting:
+                with self._database.write() as tx:
+                    if job := tx.claim_job(lane, now()):
+                        return job
+            with self._wake:
+                self._wake.wait_for(lambda seen=seen: self._arrived[lane] != seen or stopping.is_set(), timeout=5)  # type: ignore[misc]
+        return None
+
+    def get(self, job_id: str) -> Job:
+        with self._database.read() as tx:
+            return jobs.get(tx, job_id)
+
+    def progress(self, job_id: str, completed: int, total: int, step: str) -> None:
+        with self._database.write() as tx:
+            jobs.progress(tx, job_id, completed, total, step)
+            tx.after_commit(lambda: self.changed(job_id))
+
+    def fail(self, job_id: str, code: str, message: str) -> None:
+        with self._database.write() as tx:
+            jobs.fail(tx, job_id, code, message)
+            tx.after_commit(lambda: self.changed(job_id))
+
+    def changed(self, job_id: str) -> None:
+        """Tell everybody who watches this job to look again."""
+        with self._watching:
+            watchers = list(self._watchers.get(job_id, ()))
+        for watcher in watchers:
+            watcher()
+
+    @contextmanager
+    def watch(self, job_id: str, watcher: Watcher) -> Iterator[None]:
+        """Have `watcher` called, from any thread, whenever the job changes."""
+        with self._watching:
+            self._watchers[job_id].append(watcher)
+        try:
+            yield
+        finally:
+            with self._watching:
+                self._watchers[job_id].remove(watcher)
+                if not self._watchers[job_id]:
+                    del self._watchers[job_id]
+
+    def stop(self) -> None:
+        with self._wake:
+            self._wake.notify_all()
+
+    def _announce(self, lane: str) -> None:
+        with self._wake:
+            self._arrived[lane] += 1
+            self._wake.notify_all()

@@ -1,0 +1,180 @@
+"""The published chunks in memory: ids, documents, lengths and vectors as arrays.
+
+Rebuilt from the database at start and never trusted over it. A change is applied after its commit and before it is
+acknowledged. Readers work on a `Snapshot`, one moment that never changes under them.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.errors import Unavailable
+from kb.store import chunks
+from kb.store.backend import Database, Vector
+
+SPARE = 1024  # rows that an array has room for beyond what it holds
+LOAD_SECONDS = 600
+MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Arrays of equal length, one place per chunk; places that are not `alive` count for nothing."""
+
+    chunk_ids: NDArray[np.int64]
+    document_ids: NDArray[np.int64]
+    lengths: NDArray[np.int32]  # terms in the full text
+    vectors: Vector
+    alive: NDArray[np.bool_]
+    places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
+    newest: int  # highest chunk id; a higher one is not in here
+    count: int  # chunks that are alive
+    mean_length: float
+
+    def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The place of each chunk, -1 where it has none."""
+        found = np.full(len(chunk_ids), -1, np.int32)
+        within = chunk_ids < len(self.places)
+        found[within] = self.places[chunk_ids[within]]
+        found[found >= len(self.alive)] = -1
+        found[(found >= 0) & ~self.alive[found]] = -1
+        return found
+
+
+class LiveChunks:
+    """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._loaded = threading.Event()
+        self._failure: BaseException | None = None
+        self._changing = threading.RLock()
+        self._dimensions = dimensions
+        self._reset(0)
+
+    def load(self, database: Database) -> None:
+        """Read everything once. Changes that are committed meanwhile wait and are then applied on top."""
+        try:
+            with database.read() as tx:
+                live = chunks.live(tx)
+                vector_ids, vectors = tx.vectors.load()
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        else:
+            at = np.searchsorted(vector_ids, live.chunk_ids)
+            at = np.minimum(at, max(len(vector_ids) - 1, 0))
+            has_vector = vector_ids[at] == live.chunk_ids if len(vector_ids) else np.zeros(len(at), np.bool_)
+            kept = vectors[at] if len(vector_ids) else np.empty((0, self._dimensions), np.float32)
+            with self._changing:
+                self._reset(len(live.chunk_ids))
+                self._append(
+                    live.chunk_ids,
+                    live.document_ids,
+                    live.terms,
+                    np.where(has_vector[:, None], kept, np.float32(0)),
+                )
+                self._publish()
+        finally:
+            self._loaded.set()
+
+    @property
+    def loaded(self) -> bool:
+        return self._loaded.is_set() and self._failure is None
+
+    def snapshot(self) -> Snapshot:
+        self._wait()
+        return self._snapshot
+
+    def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None:
+        self._wait()
+        with self._changing:
+            self._kill(document_id)
+            new = np.asarray(chunk_ids, np.int64)
+            self._append(new, np.full(len(new), document_id, np.int64), np.asarray(terms, np.int32), vectors)
+            self._publish()
+
+    def remove(self, document_id: int) -> None:
+        self._wait()
+        with self._changing:
+            self._kill(document_id)
+            self._publish()
+
+    def _wait(self) -> None:
+        if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
+            raise Unavailable("The search index is not loaded. Try again in a moment, or look at the engine's log.")
+
+    def _reset(self, room: int) -> None:
+        size = room + SPARE
+        self._count = 0
+        self._chunk_ids = np.zeros(size, np.int64)
+        self._document_ids = np.zeros(size, np.int64)
+        self._lengths = np.zeros(size, np.int32)
+        self._vectors = np.zeros((size, self._dimensions), np.float32)
+        self._alive = np.zeros(size, np.bool_)
+        self._places = np.full(size, -1, np.int32)
+        self._publish()
+
+    def _append(
+        self,
+        chunk_ids: NDArray[np.int64],
+        document_ids: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        vectors: Vector,
+    ) -> None:
+        start, end = self._count, self._count + len(chunk_ids)
+        if end > len(self._chunk_ids):
+            self._grow(end)
+        # Rows beyond the count are in nobody's snapshot, so they may be written in place.
+        self._chunk_ids[start:end] = chunk_ids
+        self._document_ids[start:end] = document_ids
+        self._lengths[start:end] = terms
+        self._vectors[start:end] = vectors
+        self._alive[start:end] = True
+        highest = int(chunk_ids.max(initial=0))
+        if highest >= len(self._places):
+            more = np.full(max(highest + 1 - len(self._places), len(self._places) // 2), -1, np.int32)
+            self._places = np.concatenate((self._places, more))
+        self._places[chunk_ids] = np.arange(start, end, dtype=np.int32)
+        self._count = end
+
+    def _grow(self, needed: int) -> None:
+        """Half as much again; readers keep the old arrays."""
+        extra = max(needed - len(self._chunk_ids), len(self._chunk_ids) // 2) + SPARE
+        self._chunk_ids = np.concatenate((self._chunk_ids, np.zeros(extra, np.int64)))
+        self._document_ids = np.concatenate((self._document_ids, np.zeros(extra, np.int64)))
+        self._lengths = np.concatenate((self._lengths, np.zeros(extra, np.int32)))
+        self._vectors = np.concatenate((self._vectors, np.zeros((extra, self._dimensions), np.float32)))
+        self._alive = np.concatenate((self._alive, np.zeros(extra, np.bool_)))
+
+    def _kill(self, document_id: int) -> None:
+        own = self._document_ids[: self._count] == document_id
+        if own.any():
+            self._alive[: self._count][own] = False
+        if np.count_nonzero(self._alive) < (1 - MOST_DEAD) * self._count - SPARE:
+            self._pack()
+
+    def _pack(self) -> None:
+        keep = np.flatnonzero(self._alive[: self._count])
+        ids, documents = self._chunk_ids[keep], self._document_ids[keep]
+        terms, vectors = self._lengths[keep], self._vectors[keep]
+        self._reset(len(keep))
+        self._append(ids, documents, terms, vectors)
+
+    def _publish(self) -> None:
+        end = self._count
+        alive = self._alive[:end].copy()  # a row that dies later stays alive for whoever is reading now
+        count = int(np.count_nonzero(alive))
+        self._snapshot = Snapshot(
+            self._chunk_ids[:end],
+            self._document_ids[:end],
+            self._lengths[:end],
+            self._vectors[:end],
+            alive,
+            self._places,
+            int(self._chunk_ids[:end].max(initial=0)),
+            count,
+            float(self._lengths[:end][alive].mean()) if count else 1.0,
+        )

@@ -1,0 +1,77 @@
+"""What a storage backend owns, and nothing more.
+
+Shared SQL uses `:name` parameters and only what SQLite and PostgreSQL both know (ON CONFLICT, RETURNING,
+window functions). What truly differs sits behind `FullText`, `Vectors` and `claim_job`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = dict[str, Any]
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where one term occurs: chunk ids, ascending, with the number of occurrences in each column."""
+
+    chunk_ids: NDArray[np.int64]
+    counts: NDArray[np.float32]  # one row per chunk; columns: title, heading, body
+
+
+class FullText(Protocol):
+    """The durable inverted index. It holds pre-segmented terms: see `kb.terms`."""
+
+    def add(self, chunk_id: int, title: str, heading: str, body: str) -> None: ...
+    def remove(self, chunk_ids: Iterable[int]) -> None: ...
+    def postings(self, term: str, after: int = 0) -> Postings:
+        """Where a term occurs among the chunks with a higher id than `after`."""
+        ...
+
+
+class Vectors(Protocol):
+    """The durable vectors, one per chunk."""
+
+    def add(self, chunk_id: int, vector: Vector) -> None: ...
+    def remove(self, chunk_ids: Iterable[int]) -> None: ...
+    def load(self) -> tuple[NDArray[np.int64], Vector]:
+        """Every vector with its chunk id, ascending by id."""
+        ...
+
+
+class Transaction(Protocol):
+    """One unit of work. A read sees one moment; a write happens whole or not at all."""
+
+    @property
+    def fulltext(self) -> FullText: ...
+    @property
+    def vectors(self) -> Vectors: ...
+    def run(self, sql: str, params: Mapping[str, Any] | None = None) -> None: ...
+    def run_many(self, sql: str, params: Sequence[Mapping[str, Any]]) -> None: ...
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row]: ...
+    def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None: ...
+    def column(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Any]: ...
+    def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any: ...
+    def claim_job(self, lane: str, now: str) -> Row | None:
+        """Take the oldest job that waits in this lane; no two workers ever get the same one."""
+        ...
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Do this once the write is durable, before anybody else may write."""
+        ...
+
+
+class Database(Protocol):
+    """Connections to one database: many readers, one writer at a time."""
+
+    @property
+    def name(self) -> str: ...
+    def read(self) -> AbstractContextManager[Transaction]: ...
+    def write(self) -> AbstractContextManager[Transaction]: ...
+    def size_bytes(self) -> int: ...
+    def close(self) -> None: ...

@@ -1,0 +1,160 @@
+"""Chunks with their full text and vectors: the three are written and removed together, always.
+
+A chunk belongs to a revision of its document. Only the revision that the document names is published; the others
+are being written, or were left behind by a process that died and are swept at start.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.nouns import Anchor, Chunk
+from kb.store.backend import Row, Transaction, Vector
+
+INSERT = """
+INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms)
+VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms)
+RETURNING id
+"""
+OF_DOCUMENT = """
+SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ WHERE c.document_id = :id ORDER BY c.chunk_index LIMIT :limit OFFSET :offset
+"""
+# A revision that nobody has used: after a published one, and after one that somebody left behind.
+NEXT_REVISION = """
+SELECT max(COALESCE((SELECT max(revision) FROM chunks WHERE document_id = :id), 0),
+           (SELECT revision FROM documents WHERE id = :id)) + 1
+"""
+OTHER_REVISIONS = "SELECT id FROM chunks WHERE document_id = :id AND revision <> :revision"
+UNPUBLISHED = """
+SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
+ WHERE c.document_id = :id AND c.revision = :revision AND d.revision <> c.revision
+"""
+LEFT_BEHIND = """
+SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
+"""
+LIVE = """
+SELECT c.id, c.document_id, c.terms FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ ORDER BY c.id
+"""
+# One search hit each: the passage and what the answer says about its document.
+HITS = """
+SELECT c.id AS chunk_id, c.chunk_index, c.text, c.heading, c.page, c.slide, c.sheet, c.start_at, c.end_at,
+       d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, d.metadata, d.created_at,
+       d.updated_at, d.version
+  FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ WHERE c.id IN ({ids})
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChunk:
+    """A passage ready to be written."""
+
+    index: int
+    text: str
+    anchor: Anchor
+    title_terms: list[str]
+    heading_terms: list[str]
+    body_terms: list[str]
+    vector: Vector
+
+    @property
+    def terms(self) -> int:
+        return len(self.title_terms) + len(self.heading_terms) + len(self.body_terms)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveChunks:
+    """Every published chunk, as arrays ascending by chunk id."""
+
+    chunk_ids: NDArray[np.int64]
+    document_ids: NDArray[np.int64]
+    terms: NDArray[np.int32]
+
+
+def add(tx: Transaction, document_id: int, revision: int, chunks: Sequence[NewChunk]) -> list[int]:
+    ids = []
+    for chunk in chunks:
+        anchor = chunk.anchor
+        chunk_id = int(
+            tx.value(
+                INSERT,
+                {
+                    "document_id": document_id,
+                    "revision": revision,
+                    "index": chunk.index,
+                    "text": chunk.text,
+                    "heading": anchor.heading,
+                    "page": anchor.page,
+                    "slide": anchor.slide,
+                    "sheet": anchor.sheet,
+                    "start": anchor.start,
+                    "end": anchor.end,
+                    "terms": chunk.terms,
+                },
+            )
+        )
+        tx.fulltext.add(
+            chunk_id, " ".join(chunk.title_terms), " ".join(chunk.heading_terms), " ".join(chunk.body_terms)
+        )
+        tx.vectors.add(chunk_id, chunk.vector)
+        ids.append(chunk_id)
+    return ids
+
+
+def next_revision(tx: Transaction, document_id: int) -> int:
+    return int(tx.value(NEXT_REVISION, {"id": document_id}))
+
+
+def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list[int]:
+    """Everything of a document but one revision (0 keeps none). The ids that are gone."""
+    return _remove(tx, tx.column(OTHER_REVISIONS, {"id": document_id, "revision": keep}))
+
+
+def discard(tx: Transaction, document_id: int, revision: int) -> None:
+    """Remove a revision that is not published, and the document when it never was."""
+    _remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
+    tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
+
+
+def sweep(tx: Transaction) -> int:
+    """Remove what a process that died left unpublished."""
+    removed = _remove(tx, tx.column(LEFT_BEHIND))
+    tx.run("DELETE FROM documents WHERE revision = 0")
+    return len(removed)
+
+
+def of_document(tx: Transaction, document_id: int, first: int, limit: int | None) -> list[Chunk]:
+    rows = tx.rows(OF_DOCUMENT, {"id": document_id, "limit": -1 if limit is None else limit, "offset": first})
+    return [Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row)) for row in rows]
+
+
+def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Row]:
+    """The published ones among these chunks, by id."""
+    if not chunk_ids:
+        return {}
+    rows = tx.rows(HITS.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+    return {row["chunk_id"]: row for row in rows}
+
+
+def live(tx: Transaction) -> LiveChunks:
+    rows = tx.rows(LIVE)
+    return LiveChunks(
+        np.array([row["id"] for row in rows], np.int64),
+        np.array([row["document_id"] for row in rows], np.int64),
+        np.array([row["terms"] for row in rows], np.int32),
+    )
+
+
+def anchor_of(row: Row) -> Anchor:
+    return Anchor(row["page"], row["slide"], row["sheet"], row["heading"], row["start_at"], row["end_at"])
+
+
+def _remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
+    tx.fulltext.remove(chunk_ids)
+    tx.vectors.remove(chunk_ids)
+    tx.run_many("DELETE FROM chunks WHERE id = :id", [{"id": id_} for id_ in chunk_ids])
+    return chunk_ids

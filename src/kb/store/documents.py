@@ -1,0 +1,253 @@
+"""Documents and their tags. A document that is not published yet does not exist for anybody here."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kb.errors import NotFound
+from kb.nouns import (
+    DocType,
+    Document,
+    DocumentCounts,
+    Filter,
+    Json,
+    LedgerEntry,
+    Method,
+    Order,
+    Sort,
+    TagCount,
+)
+from kb.store.backend import Row, Transaction
+from kb.times import now
+
+FIND = "SELECT * FROM published WHERE {column} = :ref"
+TEXT = "SELECT text FROM document_texts WHERE document_id = :id"
+TAGS = "SELECT document_id, tag FROM tags WHERE document_id IN ({ids}) ORDER BY document_id, position, tag"
+TAG_COUNTS = """
+SELECT t.tag, count(*) AS documents FROM tags t JOIN published d ON d.id = t.document_id GROUP BY t.tag ORDER BY t.tag
+"""
+
+# The row that chunks of a first revision belong to; nobody sees it before it is published.
+RESERVE = """
+INSERT INTO documents (title, doc_type, content_hash, created_at, uid) VALUES ('', '', '', :now, :uid) RETURNING id
+"""
+
+# From here on the chunks of this revision are the document's.
+PUBLISH = """
+UPDATE documents
+   SET title = :title, titled = :titled, filename = :filename, source_path = :source_path, doc_type = :doc_type,
+       media_type = :media_type, content_hash = :content_hash, size_bytes = :size_bytes, metadata = :metadata,
+       processing_method = :processing_method, ledger = :ledger, version = :version, revision = :revision,
+       chunk_count = :chunk_count, accepted = :accepted, updated_at = :updated_at
+ WHERE id = :id
+"""
+TOUCH = "UPDATE documents SET updated_at = :now WHERE id = :id"
+SET_METADATA = "UPDATE documents SET metadata = :metadata WHERE id = :id"
+SET_TEXT = """
+INSERT INTO texts (document_id, text) VALUES (:id, :text) ON CONFLICT (document_id) DO UPDATE SET text = excluded.text
+"""
+
+AT_PATH = "SELECT * FROM published WHERE source_path = :path ORDER BY id LIMIT 1"
+# The same bytes; one that has no path of its own first.
+WITH_HASH = """
+SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is_note
+ ORDER BY source_path IS NOT NULL, id
+"""
+
+RECENT = "COALESCE(updated_at, created_at)"
+SORT_BY: dict[Sort, tuple[str, Order]] = {
+    "recent": (RECENT, "desc"),
+    "created": ("created_at", "desc"),
+    "filename": ("COALESCE(filename, title)", "asc"),
+    "size": ("size_bytes", "desc"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Everything about a document that a new content sets."""
+
+    title: str
+    titled: bool  # the title was given, not taken from the content
+    filename: str | None
+    source_path: str | None
+    doc_type: DocType
+    media_type: str
+    content_hash: str
+    size_bytes: int
+    metadata: Json
+    processing_method: Method
+    ledger: list[LedgerEntry]
+    accepted: int = 0  # place in the queue of the job that brought it; later ones win
+
+
+def reserve(tx: Transaction) -> int:
+    """An id for a document that is about to be written."""
+    return int(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
+
+
+def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> None:
+    """Make a revision the document's content. Other bytes than before count as a new version."""
+    old = tx.row("SELECT version, revision, content_hash FROM documents WHERE id = :id", {"id": document_id})
+    if old is None:
+        raise NotFound(f"Document {document_id} was deleted while its new content was being prepared.")
+    known = old["revision"] > 0
+    changed = known and old["content_hash"] != content.content_hash
+    tx.run(
+        PUBLISH,
+        asdict(content)
+        | {
+            "id": document_id,
+            "metadata": json.dumps(content.metadata, ensure_ascii=False),
+            "ledger": json.dumps([asdict(entry) for entry in content.ledger], ensure_ascii=False),
+            "version": old["version"] + changed,
+            "revision": revision,
+            "chunk_count": chunk_count,
+            "updated_at": now() if known else None,
+        },
+    )
+
+
+def find(tx: Transaction, ref: int | str) -> Row:
+    """The row of a document by integer id or uid."""
+    text = str(ref)
+    by_id = text.isascii() and text.isdigit() and len(text) <= 18
+    found = tx.row(FIND.format(column="id" if by_id else "uid"), {"ref": int(text) if by_id else text.lower()})
+    if found is None:
+        raise NotFound(
+            f"There is no document {text[:80]!r}. List what there is with GET /api/v1/documents or `kb list`."
+        )
+    return found
+
+
+def get(tx: Transaction, ref: int | str) -> Document:
+    return as_documents(tx, [find(tx, ref)])[0]
+
+
+def text(tx: Transaction, document_id: int) -> str:
+    return str(tx.value(TEXT, {"id": document_id}) or "")
+
+
+def set_text(tx: Transaction, document_id: int, text: str) -> None:
+    tx.run(SET_TEXT, {"id": document_id, "text": text})
+
+
+def at_path(tx: Transaction, path: str) -> Row | None:
+    return tx.row(AT_PATH, {"path": path})
+
+
+def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[Row]:
+    return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
+
+
+def page(
+    tx: Transaction, condition: Filter, sort: Sort, order: Order | None, limit: int, offset: int
+) -> tuple[list[Document], int]:
+    """One page of the documents within a filter, and how many there are in all."""
+    where, params = filtered(condition)
+    expression, natural = SORT_BY[sort]
+    direction = order or natural
+    rows = tx.rows(
+        f"SELECT * FROM published d WHERE {where} ORDER BY {expression} {direction}, id {direction} "
+        "LIMIT :limit OFFSET :offset",
+        params | {"limit": limit, "offset": offset},
+    )
+    return as_documents(tx, rows), int(tx.value(f"SELECT count(*) FROM published d WHERE {where}", params))
+
+
+def matching(tx: Transaction, condition: Filter) -> list[int]:
+    """Ids of every document within a filter, ascending."""
+    where, params = filtered(condition)
+    return tx.column(f"SELECT id FROM published d WHERE {where} ORDER BY id", params)
+
+
+def filtered(condition: Filter) -> tuple[str, dict[str, Any]]:
+    """A WHERE clause over `published d`."""
+    clauses, params = ["1 = 1"], dict[str, Any]()
+    for column in ("doc_type", "source_path", "media_type"):
+        if (value := getattr(condition, column)) is not None:
+            clauses.append(f"d.{column} = :{column}")
+            params[column] = value
+    if condition.created_after is not None:
+        clauses.append("d.created_at >= :created_after")
+        params["created_after"] = condition.created_after
+    if condition.created_before is not None:
+        clauses.append("d.created_at < :created_before")
+        params["created_before"] = condition.created_before
+    for number, tag in enumerate(condition.tags):
+        clauses.append(f"d.id IN (SELECT document_id FROM tags WHERE tag = :tag{number})")
+        params[f"tag{number}"] = tag
+    return " AND ".join(clauses), params
+
+
+def delete(tx: Transaction, document_id: int) -> None:
+    """The row, and with it tags, texts, versions; chunks have their own place to go first."""
+    tx.run("DELETE FROM documents WHERE id = :id", {"id": document_id})
+
+
+def set_tags(tx: Transaction, document_id: int, tags: Sequence[str]) -> None:
+    tx.run("DELETE FROM tags WHERE document_id = :id", {"id": document_id})
+    tx.run_many(
+        "INSERT INTO tags (document_id, tag, position) VALUES (:id, :tag, :position)",
+        [{"id": document_id, "tag": tag, "position": position} for position, tag in enumerate(dict.fromkeys(tags))],
+    )
+
+
+def touch(tx: Transaction, document_id: int) -> None:
+    tx.run(TOUCH, {"id": document_id, "now": now()})
+
+
+def set_metadata(tx: Transaction, document_id: int, metadata: Json) -> None:
+    tx.run(SET_METADATA, {"id": document_id, "metadata": json.dumps(metadata, ensure_ascii=False)})
+
+
+def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]]:
+    held: dict[int, list[str]] = {id_: [] for id_ in document_ids}
+    if held:
+        for row in tx.rows(TAGS.format(ids=", ".join(str(int(id_)) for id_ in held))):
+            held[row["document_id"]].append(row["tag"])
+    return held
+
+
+def tag_counts(tx: Transaction) -> list[TagCount]:
+    rows = tx.rows(TAG_COUNTS)
+    return [TagCount(**row) for row in rows]
+
+
+def counts(tx: Transaction) -> DocumentCounts:
+    rows = tx.rows("SELECT doc_type, count(*) AS n FROM published GROUP BY doc_type ORDER BY doc_type")
+    by_type = {row["doc_type"]: row["n"] for row in rows}
+    return DocumentCounts(sum(by_type.values()), by_type)
+
+
+def last_updated(tx: Transaction) -> str | None:
+    found = tx.value(f"SELECT max({RECENT}) FROM published")
+    return str(found) if found else None
+
+
+def as_documents(tx: Transaction, rows: Sequence[Row]) -> list[Document]:
+    tags = tags_of(tx, [row["id"] for row in rows])
+    return [
+        Document(
+            id=row["id"],
+            uid=row["uid"],
+            title=row["title"],
+            filename=row["filename"],
+            source_path=row["source_path"],
+            doc_type=row["doc_type"],
+            media_type=row["media_type"],
+            size_bytes=row["size_bytes"],
+            content_hash=row["content_hash"],
+            tags=tags[row["id"]],
+            metadata=json.loads(row["metadata"]),
+            chunk_count=row["chunk_count"],
+            version=row["version"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+            processing_method=row["processing_method"],
+            ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
+        )
+        for row in rows
+    ]

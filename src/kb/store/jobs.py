@@ -1,0 +1,136 @@
+"""Jobs as rows: what was accepted, how far it is, how it ended."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kb.errors import NotFound
+from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
+from kb.store.backend import Row, Transaction
+from kb.times import now, seconds_between
+
+INSERT = """
+INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, created_at,
+                  started_at, finished_at)
+VALUES (:id, :kind, :status, :lane, :payload, :filename, :document_id, :uid, :chunks_created, :now, :ended, :ended)
+"""
+FIND = "SELECT * FROM jobs WHERE id = :id"
+PROGRESS = """
+UPDATE jobs SET completed_steps = :completed, total_steps = :total, current_step = :step
+ WHERE id = :id AND status = 'running'
+"""
+# What is done needs no payload: a deleted note must not live on in a job.
+COMPLETE = """
+UPDATE jobs SET status = 'completed', finished_at = :now, current_step = NULL, payload = NULL, error_code = NULL,
+       error_message = NULL, document_id = :document_id, uid = :uid, chunks_created = :chunks
+ WHERE id = :id
+"""
+FAIL = """
+UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
+ WHERE id = :id
+"""
+# A job that was running when the process died runs again.
+RECOVER = """
+UPDATE jobs SET status = 'queued', started_at = NULL, completed_steps = 0, current_step = NULL WHERE status = 'running'
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    id: str
+    kind: JobKind
+    lane: str = "small"
+    payload: Json | None = None
+    filename: str | None = None
+    status: JobStatus = "queued"
+    document_id: int | None = None  # known when it is answered at once
+    uid: str | None = None
+
+
+def add(tx: Transaction, job: NewJob) -> None:
+    moment = now()
+    tx.run(
+        INSERT,
+        {
+            "id": job.id,
+            "kind": job.kind,
+            "status": job.status,
+            "lane": job.lane,
+            "payload": None if job.payload is None else json.dumps(job.payload, ensure_ascii=False),
+            "filename": job.filename,
+            "document_id": job.document_id,
+            "uid": job.uid,
+            "chunks_created": 0,
+            "now": moment,
+            "ended": moment if job.status == "completed" else None,
+        },
+    )
+
+
+def find(tx: Transaction, job_id: str) -> Row:
+    row = tx.row(FIND, {"id": job_id})
+    if row is None:
+        raise NotFound(f"There is no job {job_id[:80]!r}. List them with GET /api/v1/jobs or `kb jobs`.")
+    return row
+
+
+def get(tx: Transaction, job_id: str) -> Job:
+    return as_job(find(tx, job_id))
+
+
+def page(tx: Transaction, status: JobStatus | None, limit: int, offset: int) -> tuple[list[Job], int]:
+    where = "status = :status" if status else "1 = 1"
+    params: dict[str, Any] = {"status": status} if status else {}
+    rows = tx.rows(
+        f"SELECT * FROM jobs WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
+        params | {"limit": limit, "offset": offset},
+    )
+    return [as_job(row) for row in rows], int(tx.value(f"SELECT count(*) FROM jobs WHERE {where}", params))
+
+
+def progress(tx: Transaction, job_id: str, completed: int, total: int, step: str) -> None:
+    tx.run(PROGRESS, {"id": job_id, "completed": completed, "total": total, "step": step})
+
+
+def complete(tx: Transaction, job_id: str, document_id: int, uid: str, chunks: int) -> None:
+    tx.run(COMPLETE, {"id": job_id, "now": now(), "document_id": document_id, "uid": uid, "chunks": chunks})
+
+
+def fail(tx: Transaction, job_id: str, code: str, message: str) -> None:
+    tx.run(FAIL, {"id": job_id, "now": now(), "code": code, "message": message})
+
+
+def recover(tx: Transaction) -> None:
+    tx.run(RECOVER)
+
+
+def counts(tx: Transaction) -> QueueCounts:
+    by_status = {row["status"]: row["n"] for row in tx.rows("SELECT status, count(*) AS n FROM jobs GROUP BY status")}
+    return QueueCounts(by_status.get("queued", 0), by_status.get("running", 0), by_status.get("failed", 0))
+
+
+def as_job(row: Row) -> Job:
+    ended = row["finished_at"] is not None
+    elapsed = seconds_between(row["started_at"], row["finished_at"] or now()) if row["started_at"] else 0.0
+    share = row["completed_steps"] / row["total_steps"] if row["total_steps"] else 0.0
+    running = row["status"] == "running"
+    return Job(
+        id=row["id"],
+        kind=row["kind"],
+        status=row["status"],
+        progress=1.0 if row["status"] == "completed" else round(min(share, 1.0), 4),
+        current_step=row["current_step"],
+        completed_steps=row["completed_steps"],
+        total_steps=row["total_steps"],
+        filename=row["filename"],
+        document_id=row["document_id"],
+        uid=row["uid"],
+        chunks_created=row["chunks_created"],
+        error=JobError(row["error_code"], row["error_message"]) if row["error_code"] else None,
+        attempts=row["attempts"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"] if ended else None,
+        elapsed_seconds=round(max(elapsed, 0.0), 3),
+        estimated_remaining_seconds=round(elapsed * (1 - share) / share, 3) if running and 0 < share < 1 else None,
+    )

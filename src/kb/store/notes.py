@@ -1,0 +1,28 @@
+"""The versions of notes. The version that the document names is the note; the others are its history."""
+
+from kb.errors import NotFound
+from kb.nouns import NoteVersion
+from kb.store.backend import Transaction
+from kb.times import now
+
+ADD = "INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, :version, :text, :now)"
+ALL = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id ORDER BY version DESC"
+ONE = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id AND version = :version"
+
+
+def add_version(tx: Transaction, document_id: int, text: str) -> None:
+    """Keep this text under the version that the document has now."""
+    version = tx.value("SELECT version FROM documents WHERE id = :id", {"id": document_id})
+    tx.run(ADD, {"id": document_id, "version": version, "text": text, "now": now()})
+
+
+def versions(tx: Transaction, document_id: int) -> list[NoteVersion]:
+    return [NoteVersion(**row) for row in tx.rows(ALL, {"id": document_id})]
+
+
+def version(tx: Transaction, document_id: int, number: int) -> NoteVersion:
+    row = tx.row(ONE, {"id": document_id, "version": number})
+    if row is None:
+        known = ", ".join(str(v.version) for v in reversed(versions(tx, document_id)))
+        raise NotFound(f"Note {document_id} has no version {number}. Its versions are {known}.")
+    return NoteVersion(**row)

@@ -1,0 +1,115 @@
+"""Original files, named by the sha256 of their bytes.
+
+A file that is being received lies under `staging/`. It is synced and renamed before the row that names it is
+written, so a row never names a file that is not there; what no row names is swept at start.
+"""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kb.errors import StorageFull, TooLarge
+from kb.store.folder import sync_folder
+
+
+class Staged:
+    """A file on its way in. Feed it with `write`; its hash and size grow along."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path = path
+        self.size = 0
+        self._limit = limit
+        self._hash = hashlib.sha256()
+        self._head = b""
+        self._file = path.open("xb")
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size > self._limit:
+            raise TooLarge(
+                f"The file is larger than {self._limit // 2**20} MB, the most that is accepted. Split it, or raise "
+                "KB_MAX_FILE_MB.",
+                max_size_mb=self._limit // 2**20,
+            )
+        self._hash.update(data)
+        if len(self._head) < 65536:
+            self._head += data[: 65536 - len(self._head)]
+        with storage_errors():
+            self._file.write(data)
+
+    @property
+    def head(self) -> bytes:
+        """The first bytes, enough to tell what kind of file it is."""
+        return self._head
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def sync(self) -> None:
+        with storage_errors():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Originals:
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder / "originals"
+        self._staging = folder / "staging"
+        self._limit = limit
+        with storage_errors():
+            for path in (self._folder, self._staging):
+                path.mkdir(mode=0o700, exist_ok=True)
+
+    @contextmanager
+    def stage(self) -> Iterator[Staged]:
+        """A place for an incoming file; unless it is kept, nothing of it remains."""
+        with storage_errors():
+            staged = Staged(self._staging / uuid.uuid4().hex, self._limit)
+        try:
+            yield staged
+        finally:
+            staged.close()
+            staged.path.unlink(missing_ok=True)
+
+    def keep(self, staged: Staged) -> None:
+        """From here on the file is durable under its hash."""
+        target = self.path(staged.sha256)
+        staged.sync()
+        with storage_errors():
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            staged.path.rename(target)
+            sync_folder(target.parent)
+            sync_folder(self._folder)
+
+    def path(self, sha256: str) -> Path:
+        return self._folder / sha256[:2] / sha256
+
+    def remove(self, sha256: str) -> None:
+        self.path(sha256).unlink(missing_ok=True)
+
+    def sweep(self, named: set[str]) -> int:
+        """Remove what nothing names; how many files that were."""
+        orphans = [file for file in self._folder.glob("??/*") if file.name not in named]
+        orphans += self._staging.iterdir()
+        for file in orphans:
+            file.unlink(missing_ok=True)
+        return len(orphans)
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """The edge where what the file system refuses becomes an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFull(
+            f"The data folder cannot be written: {error.strerror}. Free some disk space or check its permissions, then "
+            "try again."
+        ) from error

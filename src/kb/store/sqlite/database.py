@@ -1,0 +1,181 @@
+"""SQLite connections: one per thread, many readers, one writer at a time.
+
+Promises: WAL with `synchronous=FULL` and foreign keys on, each read back after it was set; a write transaction
+takes the lock before it begins, so it never fails half-way with "busy"; what apsw raises leaves here as an error
+of ours.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import apsw
+import sqlite_vec
+
+from kb.errors import KBError, StorageFull, Unavailable
+from kb.store.backend import Row
+from kb.store.sqlite.fulltext import SQLiteFullText
+from kb.store.sqlite.vectors import SQLiteVectors
+
+BUSY_MS = 10_000
+
+# (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked.
+PRAGMAS: tuple[tuple[str, str, Any], ...] = (
+    ("journal_mode", "wal", "wal"),
+    ("synchronous", "FULL", 2),
+    ("foreign_keys", "ON", 1),
+    ("secure_delete", "ON", 1),
+    ("journal_size_limit", str(16 * 2**20), 16 * 2**20),
+    ("temp_store", "MEMORY", 2),
+    ("cache_size", "-32000", -32000),
+)
+
+# Skips ahead in the queue are impossible inside one IMMEDIATE transaction: there is one writer.
+CLAIM = """
+UPDATE jobs SET status = 'running', started_at = :now, attempts = attempts + 1
+ WHERE seq = (SELECT seq FROM jobs
+               WHERE status = 'queued' AND lane = :lane AND (not_before IS NULL OR not_before <= :now)
+               ORDER BY seq LIMIT 1)
+RETURNING *
+"""
+
+
+class SQLiteTransaction:
+    """One unit of work on one connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._after: list[Callable[[], None]] = []
+        self.fulltext = SQLiteFullText(connection)
+        self.vectors = SQLiteVectors(connection)
+
+    def run(self, sql: str, params: Mapping[str, Any] | None = None) -> None:
+        self._connection.execute(sql, params).fetchall()
+
+    def run_many(self, sql: str, params: Sequence[Mapping[str, Any]]) -> None:
+        self._connection.executemany(sql, params).fetchall()
+
+    def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row]:
+        cursor = self._connection.execute(sql, params)
+        first = cursor.fetchone()
+        if first is None:
+            return []
+        names = [column[0] for column in cursor.get_description()]
+        return [dict(zip(names, values, strict=True)) for values in (first, *cursor)]
+
+    def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None:
+        return next(iter(self.rows(sql, params)), None)
+
+    def column(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Any]:
+        return [values[0] for values in self._connection.execute(sql, params)]
+
+    def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
+        return next(iter(self.column(sql, params)), None)
+
+    def claim_job(self, lane: str, now: str) -> Row | None:
+        return self.row(CLAIM, {"lane": lane, "now": now})
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        self._after.append(action)
+
+    def committed(self) -> None:
+        for action in self._after:
+            action()
+
+
+class SQLiteDatabase:
+    """The database file and this process's connections to it."""
+
+    name = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: set[apsw.Connection] = set()
+        self._registry = threading.Lock()
+        self._writer = threading.Lock()
+
+    @contextmanager
+    def read(self) -> Iterator[SQLiteTransaction]:
+        with translated():
+            connection = self._connection()
+            connection.execute("BEGIN")
+            try:
+                yield SQLiteTransaction(connection)
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Iterator[SQLiteTransaction]:
+        with self._writer, translated():
+            connection = self._connection()
+            connection.execute("BEGIN IMMEDIATE")
+            transaction = SQLiteTransaction(connection)
+            try:
+                yield transaction
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            transaction.committed()
+
+    def size_bytes(self) -> int:
+        files = (self.path, Path(f"{self.path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the WAL into the file."""
+        with self._writer, self._registry:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+            self._local = threading.local()
+
+    def _connection(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = connect(self.path)
+            self._local.connection = connection
+            with self._registry:
+                self._connections.add(connection)
+        return connection
+
+
+def connect(path: Path) -> apsw.Connection:
+    """One connection with sqlite-vec loaded and every pragma confirmed."""
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(BUSY_MS)
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.enable_load_extension(False)
+    for name, value, expected in PRAGMAS:
+        connection.pragma(name, value)
+        actual = connection.pragma(name)
+        if actual != expected:
+            raise KBError(f"SQLite did not accept PRAGMA {name}={value}: it says {actual!r}.")
+    return connection
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The edge where what SQLite raises becomes an error of ours."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise_ours(error)
+
+
+def raise_ours(error: apsw.Error) -> NoReturn:
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        raise Unavailable("The database is busy. Try again in a moment.") from error
+    if isinstance(error, apsw.FullError | apsw.IOError | apsw.ReadOnlyError | apsw.CantOpenError):
+        raise StorageFull(
+            f"The database cannot be written or read ({error}). Free some disk space or check the folder's "
+            "permissions, then try again."
+        ) from error
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        raise KBError(f"The database file is damaged or is not one ({error}). Restore a backup.") from error
+    raise KBError(f"The database refused a statement: {error}") from error

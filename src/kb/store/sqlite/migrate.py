@@ -1,0 +1,172 @@
+"""Bring a database file to the current schema.
+
+Each migration and its record are one transaction: a crash in between changes nothing. A file of v2 is copied to
+`<name>.v2` first, so going back is putting the copy back.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from kb.errors import KBError
+from kb.nouns import DOC_TYPES
+from kb.store.sqlite.database import SQLiteTransaction, connect, translated
+from kb.times import now
+
+log = logging.getLogger(__name__)
+
+FOLDER = Path(__file__).parent / "migrations"
+RECORD = "INSERT INTO migrations (version, applied_at) VALUES (:version, :now)"
+DERIVE = """
+UPDATE documents
+   SET doc_type = :doc_type, filename = :name, media_type = :media_type, size_bytes = :size,
+       chunk_count = (SELECT count(*) FROM chunks WHERE document_id = :id)
+ WHERE id = :id
+"""
+FIRST_VERSION = """
+INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, 1, :text, :created_at)
+"""
+V2_MEDIA_TYPES = {
+    "note": "text/markdown",
+    "markdown": "text/markdown",
+    "pdf": "application/pdf",
+    "html": "text/html",
+}
+
+Segment = Callable[[str], list[str]]
+
+
+def migrate(path: Path, segment: Segment) -> None:
+    """Apply what is missing. `segment` turns text into full-text terms."""
+    with translated():
+        connection = connect(path)
+        try:
+            done = applied(connection)
+            if done == 1:
+                keep_copy(connection, Path(f"{path}.v2"))
+            for number, file in enumerate(sorted(FOLDER.glob("*.sql")), start=1):
+                if number > done:
+                    apply(connection, number, file.read_text(encoding="utf-8"), segment)
+        finally:
+            connection.close()
+
+
+def applied(connection: apsw.Connection) -> int:
+    """The number of the last migration that this file has; 1 is a file of v2, which kept no record."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    known = len(list(FOLDER.glob("*.sql")))
+    if "migrations" in tables:
+        version = connection.execute("SELECT max(version) FROM migrations").fetchone()[0]
+        if version > known:
+            raise KBError(
+                f"This database has schema {version}, made by a newer kb; this one knows {known}. Upgrade kb."
+            )
+        return int(version)
+    if not tables:
+        return 0
+    if {"documents", "chunks", "chunks_vec", "tags", "jobs"} <= tables:
+        return 1
+    raise KBError("This SQLite file was not made by kb. Choose another with KB_DATABASE_URL or KB_DATA_DIR.")
+
+
+def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if number == 2:
+            count_orphans(connection)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)"
+        )
+        connection.execute(sql).fetchall()
+        if number == 2:
+            derive_v3(SQLiteTransaction(connection), segment)
+            connection.execute(
+                "INSERT OR IGNORE INTO migrations (version, applied_at) VALUES (1, :now)", {"now": now()}
+            )
+        connection.execute(RECORD, {"version": number, "now": now()})
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def keep_copy(connection: apsw.Connection, target: Path) -> None:
+    """A consistent copy beside the file, complete or not there at all."""
+    if target.exists():
+        return
+    temporary = Path(f"{target}.part")
+    temporary.unlink(missing_ok=True)
+    copy = apsw.Connection(str(temporary))
+    with copy.backup("main", connection, "main") as backup:
+        backup.step(-1)
+    copy.close()
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    temporary.rename(target)
+    log.info("kept a copy of the v2 database as %s", target.name)
+
+
+def count_orphans(connection: apsw.Connection) -> None:
+    for table, column, parent in (
+        ("chunks", "document_id", "documents"),
+        ("chunks_vec", "chunk_id", "chunks"),
+        ("tags", "document_id", "documents"),
+    ):
+        sql = f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})"
+        if lost := connection.execute(sql).fetchone()[0]:
+            log.warning("dropping %d rows of %s that belong to nothing in %s", lost, table, parent)
+
+
+def derive_v3(tx: SQLiteTransaction, segment: Segment) -> None:
+    """What v2 did not record: texts, offsets, full text, media types."""
+    for document in tx.rows("SELECT id, title, doc_type, source_path, created_at FROM documents ORDER BY id"):
+        doc_type = document["doc_type"] if document["doc_type"] in DOC_TYPES else "text"
+        text = derive_chunks(tx, document["id"], document["title"], segment)
+        name = None if doc_type == "note" else Path(document["source_path"] or document["title"]).name
+        tx.run(
+            DERIVE,
+            {
+                "id": document["id"],
+                "doc_type": doc_type,
+                "name": name,
+                "media_type": V2_MEDIA_TYPES.get(doc_type, "application/octet-stream"),
+                "size": len(text.encode()),
+            },
+        )
+        if doc_type == "note":
+            tx.run(
+                FIRST_VERSION,
+                {"id": document["id"], "text": text, "created_at": document["created_at"]},
+            )
+        else:
+            tx.run(
+                "INSERT INTO texts (document_id, text) VALUES (:id, :text)",
+                {"id": document["id"], "text": text},
+            )
+
+
+def derive_chunks(tx: SQLiteTransaction, document_id: int, title: str, segment: Segment) -> str:
+    """Index the chunks of one document anew; its text is the chunks joined."""
+    pieces: list[str] = []
+    at = 0
+    title_terms = segment(title)
+    for chunk in tx.rows(
+        "SELECT id, text FROM chunks WHERE document_id = :id ORDER BY chunk_index", {"id": document_id}
+    ):
+        body = segment(chunk["text"])
+        tx.fulltext.add(chunk["id"], " ".join(title_terms), "", " ".join(body))
+        tx.run(
+            "UPDATE chunks SET start_at = :start, end_at = :end, terms = :terms WHERE id = :id",
+            {
+                "id": chunk["id"],
+                "start": at,
+                "end": at + len(chunk["text"]),
+                "terms": len(title_terms) + len(body),
+            },
+        )
+        pieces.append(chunk["text"])
+        at += len(chunk["text"]) + len("\n\n")
+    return "\n\n".join(pieces)

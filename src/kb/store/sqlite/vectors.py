@@ -1,0 +1,30 @@
+"""Vectors in sqlite-vec's `vec0` table: the durable copy that the index in memory is rebuilt from."""
+
+from collections.abc import Iterable
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.store.backend import Vector
+
+
+class SQLiteVectors:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def add(self, chunk_id: int, vector: Vector) -> None:
+        self._connection.execute(
+            "INSERT INTO chunks_vec(chunk_id, embedding) VALUES (?, ?)",
+            (chunk_id, vector.astype("<f4", copy=False).tobytes()),
+        )
+
+    def remove(self, chunk_ids: Iterable[int]) -> None:
+        self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
+
+    def load(self) -> tuple[NDArray[np.int64], Vector]:
+        found = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
+        ids = np.array([id_ for id_, _ in found], np.int64)
+        vectors = np.frombuffer(b"".join(blob for _, blob in found), "<f4")
+        order = np.argsort(ids)
+        return ids[order], vectors.reshape(len(found), -1)[order] if found else np.empty((0, 0), np.float32)

@@ -1,0 +1,79 @@
+"""An embedder that loads its model while the engine already listens.
+
+What the model's folder says about itself is known at once, and a folder that cannot be used is refused at once;
+whoever needs the model itself waits until it is loaded.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from kb import embed, model
+from kb.errors import Unavailable
+from kb.store.backend import Vector
+from kb.tokens import Tokenizer
+
+log = logging.getLogger(__name__)
+
+LOAD_SECONDS = 120
+
+
+class WarmingEmbedder:
+    def __init__(self, model_dir: Path) -> None:
+        self._model_dir = model_dir
+        self._files = model.describe(model_dir)
+        self._loaded = threading.Event()
+        self._embedder: embed.SentenceEmbedder | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self._load, name="load-model", daemon=True).start()
+
+    @property
+    def name(self) -> str:
+        return self._files.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._files.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self._files.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self._files.max_tokens
+
+    @property
+    def ready(self) -> bool:
+        return self._embedder is not None
+
+    @property
+    def device(self) -> str:
+        return self._embedder.device if self._embedder else "loading"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._wait().tokenizer
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        return self._wait().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return self._wait().embed_query(text)
+
+    def _load(self) -> None:
+        try:
+            self._embedder = embed.load(self._model_dir)
+        except Exception:  # the thread's last chance to say why
+            log.exception("the embedding model could not be loaded")
+        finally:
+            self._loaded.set()
+
+    def _wait(self) -> embed.SentenceEmbedder:
+        if not self._loaded.wait(LOAD_SECONDS) or self._embedder is None:
+            raise Unavailable(
+                "The embedding model is not loaded. The engine's log says why; try again after `make setup`."
+            )
+        return self._embedder

@@ -1,0 +1,90 @@
+"""The composition root: the only place that puts the parts together."""
+
+import logging
+import threading
+from types import TracebackType
+
+from kb import terms
+from kb.engine import Engine
+from kb.errors import KBError
+from kb.ingest.pipeline import Pipeline
+from kb.ingest.prepare import Preparer
+from kb.ingest.publish import Publisher
+from kb.jobs.queue import Queue
+from kb.jobs.worker import Worker
+from kb.search.hybrid import Searcher
+from kb.search.keywords import KeywordIndex
+from kb.search.live import LiveChunks
+from kb.settings import Settings
+from kb.store import chunks, jobs, meta
+from kb.store.folder import DataFolder
+from kb.store.originals import Originals
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from kb.warm import WarmingEmbedder
+
+log = logging.getLogger(__name__)
+
+ORIGINALS_IN_USE = """
+SELECT content_hash FROM documents
+UNION
+SELECT json_extract(payload, '$.content_hash') FROM jobs WHERE payload IS NOT NULL
+"""
+
+
+class RunningEngine:
+    """An engine with its worker, from `open` to `close`. What can go wrong at start goes wrong in `open`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folder = DataFolder(settings.data_dir)
+        self._folder.open()
+        try:
+            self.engine = self._assemble(settings)
+        except BaseException:
+            self._folder.close()
+            raise
+
+    def _assemble(self, settings: Settings) -> Engine:
+        embedder = WarmingEmbedder(settings.model_dir)
+        preparer = Preparer(embedder, settings.chunk_tokens)
+        migrate(settings.database_path, terms.index_terms)
+        self._database = database = SQLiteDatabase(settings.database_path)
+        originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
+        with database.write() as tx:
+            meta.check(tx, preparer.versions)
+            chunks.sweep(tx)
+            jobs.recover(tx)
+            originals.sweep(set(tx.column(ORIGINALS_IN_USE)))
+        self._live = live = LiveChunks(embedder.dimensions)
+        publisher = Publisher(live)
+        queue = Queue(database)
+        pipeline = Pipeline(database, originals, preparer, publisher, queue.changed)
+        searcher = Searcher(database, live, KeywordIndex(), embedder)
+        self._worker = Worker(queue, pipeline.run)
+        embedder.start()
+        self._loading = threading.Thread(target=self._load, name="load-index")
+        self._loading.start()
+        return Engine(settings, database, originals, queue, embedder, preparer, publisher, searcher, live)
+
+    def _load(self) -> None:
+        try:
+            self._live.load(self._database)
+        except KBError:
+            log.exception("the search index could not be loaded")
+            return
+        self._worker.start()
+
+    def close(self) -> None:
+        """Finish what runs, then let go of the folder."""
+        self._loading.join()
+        self._worker.stop()
+        self._database.close()
+        self._folder.close()
+
+    def __enter__(self) -> Engine:
+        return self.engine
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
