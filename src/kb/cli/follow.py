@@ -1,0 +1,52 @@
+"""Following a job to its end, and what that end means for the exit code."""
+
+import time
+from typing import TYPE_CHECKING
+
+from kb.errors import Conflict, KBError, UnsupportedFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kb.client import Calls
+    from kb.nouns import Json
+
+# How long one request is held open; a longer job is asked for again and again.
+WAIT_SECONDS = 60
+POLL_SECONDS = 0.25
+# Failures of kb itself; every other reason lies in the file.
+OUR_FAULT = ("internal", "crashed")
+
+
+def followed(client: "Calls[Json]", accepted: "Json", tell: "Callable[[Json], None] | None" = None) -> "Json":
+    """The answer to something added, brought up to the job's end; a failed one carries the job's `error`."""
+    answer = dict(accepted)
+    job: Json | None = None
+    while answer["status"] in ("queued", "running"):
+        if job is not None:
+            time.sleep(POLL_SECONDS)
+        job = client.job(answer["job_id"])
+        if tell:
+            tell(job)
+        answer["status"] = job["status"]
+        if job["document_id"] is not None:
+            answer["document_id"] = job["document_id"]
+    if answer["status"] == "failed":
+        answer["error"] = (job or client.job(answer["job_id"]))["error"]
+    return answer
+
+
+def exit_code(answer: "Json") -> int:
+    """0 for what went well or is still under way; a failed job exits 5, or 1 when kb is to blame."""
+    if answer["status"] == "failed":
+        ours = (answer.get("error") or {}).get("code") in OUR_FAULT
+        return KBError.exit_code if ours else UnsupportedFormat.exit_code
+    return Conflict.exit_code if answer["status"] == "cancelled" else 0
+
+
+def reason(answer: "Json") -> str:
+    """One sentence for a job that did not complete."""
+    if answer["status"] == "cancelled":
+        return "the job was cancelled"
+    error = answer.get("error") or {}
+    return str(error.get("message") or "the job failed and gave no reason")

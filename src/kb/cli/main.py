@@ -1,0 +1,104 @@
+"""The entry point of `kb`: finds the command, runs it, and turns whatever happens into an exit code.
+
+An error ends as one sentence on stderr, or with `--json` as its body on stdout; the exit code is that of the
+error tree. An interrupt exits 130 with one sentence, a closed pipe is quiet. Modules of commands import
+next to nothing at their top, so that `kb --help` and `kb search` feel instant.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kb import __version__
+from kb.cli.options import Formatter, Parser
+
+if TYPE_CHECKING:
+    from kb.errors import KBError
+
+INTERRUPTED = 130  # what a shell reports after Ctrl-C
+PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
+# Every command and the module that declares it, in the order of the help.
+COMMANDS = {
+    "search": "search",
+    "add": "add",
+    "addnote": "notes",
+    "updatenote": "notes",
+    "get": "documents",
+    "list": "documents",
+    "tag": "documents",
+    "rm": "documents",
+    "jobs": "jobs",
+    "status": "status",
+    "serve": "serve",
+}
+
+
+def build_parser(word: str = "") -> Parser:
+    """The tree of commands; only the module that the first word asks for, when it names a command."""
+    parser = Parser(
+        prog="kb",
+        description="A private knowledge base that people and AI agents share.",
+        epilog="examples:\n"
+        "  kb serve\n"
+        '  kb addnote "The router is in the hall cupboard" --tags home\n'
+        "  kb add ~/Documents/reports --tags work\n"
+        '  kb search "where is the router"\n\n'
+        "Settings are KB_* environment variables; KB_ENGINE_URL says where the engine is.",
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"kb {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kb", required=True)
+    wanted = [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values())
+    for module in wanted:
+        importlib.import_module(f"kb.cli.{module}").register(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the answer is the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        # Names may hold bytes that are no text; they are shown as escapes instead of stopping the command.
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("\nkb: interrupted; what the engine has accepted goes on there.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has gone; what is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code
+
+
+def _run(words: list[str]) -> int:
+    from kb.errors import KBError
+
+    try:
+        args = build_parser(words[0] if words else "").parse_args(words)
+        return int(args.run(args))
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    except KBError as error:
+        return _report(error, as_json="--json" in words)
+
+
+def _report(error: "KBError", *, as_json: bool) -> int:
+    if as_json:
+        from kb.cli.options import print_json
+
+        print_json(error.body())
+    else:
+        from kb.cli.screen import one_line
+
+        print(f"kb: {one_line(error.message)}", file=sys.stderr)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What commands share: how one is declared, its common options, the engine it talks to, JSON on stdout."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from kb.cli.transport import Client
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows the width by itself: argparse imports shutil, and with it every archive format, to ask for it."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+        except (OSError, ValueError):
+            columns = 80
+        super().__init__(prog, width=max(columns, 40) - 2)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are errors like any other: one sentence, or a JSON body."""
+
+    def error(self, message: str) -> NoReturn:
+        from kb.errors import InvalidRequest
+
+        raise InvalidRequest(f"{message}; see: {self.prog} --help")
+
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[Parser]
+Run = Callable[[argparse.Namespace], int]
+
+
+def command(commands: "Commands", name: str, run: Run, summary: str, examples: str, *, json: bool = True) -> Parser:
+    """Declare a command; its examples are part of its help and of the reference page."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary,
+        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples.strip().splitlines()),
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    if json:
+        parser.add_argument("--json", action="store_true", help="print the engine's answer as JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_tags(parser: Parser, text: str) -> None:
+    """`--tags a,b --tag c`: repeatable, separated by commas; None when it was not given."""
+    parser.add_argument("--tags", "--tag", dest="tags", metavar="TAGS", type=split_tags, action="extend", help=text)
+
+
+def split_tags(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
+
+
+def add_no_wait(parser: Parser) -> None:
+    parser.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="return once the engine has accepted it, before it is searchable",
+    )
+
+
+def connect() -> "Client":
+    """The engine that the settings name."""
+    from kb.cli.transport import Client
+    from kb.client import Engine
+    from kb.settings import read
+
+    return Client(Engine.of(read()))
+
+
+def text_or_stdin(text: str) -> str:
+    """The text itself, or all of standard input for a dash, exactly as it is written there."""
+    if text != "-":
+        return text
+    if sys.stdin.isatty():
+        print("kb: reading text from the terminal; end it with Ctrl-D.", file=sys.stderr)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        from kb.errors import InvalidRequest
+
+        raise InvalidRequest(f"What was read from standard input is not UTF-8 text: {wrong}.") from wrong
+
+
+def print_json(value: Any) -> None:
+    """JSON for programs. Characters that a terminal would obey are escaped, which JSON allows."""
+    import json
+    import re
+
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    print(re.sub("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text))

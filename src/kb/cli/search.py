@@ -1,0 +1,117 @@
+"""`kb search`: the best passages for a question, each with its citation."""
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+from kb.cli.options import add_tags, command, connect, print_json, text_or_stdin
+
+if TYPE_CHECKING:
+    from kb.cli.options import Commands
+    from kb.cli.screen import Screen
+
+EXAMPLES = """
+kb search "how are pensions revalued"
+kb search router password --tags home --top 3
+kb search "quarterly costs" --type xlsx --after 2026-01-01 --json
+"""
+# Runs of letters and digits; scripts without spaces come out as one long word, which is found as it stands.
+_WORDS = re.compile(r"\w+")
+
+
+def register(commands: "Commands") -> None:
+    parser = command(commands, "search", run, "Find the passages that answer a question.", EXAMPLES)
+    parser.add_argument(
+        "query",
+        metavar="QUERY",
+        nargs="+",
+        help="plain words, nothing is an operator; - reads standard input",
+    )
+    parser.add_argument("--top", type=int, metavar="N", help="how many passages at most, 1 to 100 (default 10)")
+    add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")
+    parser.add_argument("--type", dest="doc_type", metavar="TYPE", help="only this type, such as note or pdf")
+    parser.add_argument("--mode", metavar="MODE", help="hybrid (default), fts (words only) or vector (meaning only)")
+    parser.add_argument("--min-score", type=float, metavar="S", help="leave out passages below it, 0 to 1")
+    parser.add_argument("--after", metavar="TIME", help="created at or after this time, such as 2026-01-31")
+    parser.add_argument("--before", metavar="TIME", help="created before this time")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="budget for the text of all passages")
+    parser.add_argument("--explain", action="store_true", help="say how each passage was found")
+
+
+def run(args: argparse.Namespace) -> int:
+    query = text_or_stdin(" ".join(args.query))
+    answer = connect().search(
+        query,
+        top=args.top,
+        tags=args.tags or (),
+        doc_type=args.doc_type,
+        mode=args.mode,
+        min_score=args.min_score,
+        created_after=args.after,
+        created_before=args.before,
+        max_tokens=args.max_tokens,
+        explain=args.explain or None,
+    )
+    if args.json:
+        print_json(answer)
+    else:
+        show(answer)
+    return 0
+
+
+def show(answer: dict[str, Any]) -> None:
+    import sys
+
+    from kb.cli.screen import Screen, one_line
+
+    screen = Screen(sys.stdout)
+    pattern = matching(answer["query"])
+    for rank, hit in enumerate(answer["results"], 1):
+        _show_hit(screen, rank, hit, pattern)
+    notice = answer.get("notice") or (None if answer["results"] else "Nothing was found.")
+    if notice:
+        screen.say(screen.style(one_line(notice), "yellow"))
+
+
+def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None") -> None:
+    from kb.cli.screen import one_line
+
+    place = " · ".join(citation(hit["anchor"]))
+    title = screen.style(one_line(hit["title"]), "bold")
+    screen.say(f"{rank}. {title}" + (screen.style(f"  {one_line(place)}", "cyan") if place else ""))
+    facts = [f"score {hit['score']:.2f}", f"document {hit['document_id']}", hit["doc_type"]]
+    if hit["tags"]:
+        facts.append("tags " + ", ".join(hit["tags"]))
+    screen.say("   " + screen.style(one_line(" · ".join(facts)), "dim"))
+    screen.passage(hit["text"], "   ", pattern)
+    if hit.get("truncated"):
+        screen.say("   " + screen.style("(cut to fit --max-tokens)", "dim"))
+    if hit.get("explain"):
+        screen.say("   " + screen.style(one_line(explained(hit["explain"])), "dim"))
+    screen.say()
+
+
+def citation(anchor: dict[str, Any]) -> list[str]:
+    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path."""
+    named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if part in anchor]
+    return named + ([anchor["heading"]] if anchor.get("heading") else [])
+
+
+def explained(explain: dict[str, Any]) -> str:
+    legs = [
+        f"{name} rank {leg['rank']} (score {leg['score']:.3f})"
+        for name, leg in (("words", explain.get("fts")), ("meaning", explain.get("vector")))
+        if leg and leg["rank"]
+    ]
+    terms = ", ".join(explain.get("matched_terms") or [])
+    return "; ".join([*legs, *([f"matched {terms}"] if terms else [])])
+
+
+def matching(query: str) -> "re.Pattern[str] | None":
+    """What to highlight: the query's words, with endings; short ones only where there is nothing longer."""
+    words = sorted(set(_WORDS.findall(query)), key=len, reverse=True)
+    telling = [word for word in words if len(word) > 3 or not word.islower() or not word.isascii()] or words
+    if not telling:
+        return None
+    parts = [rf"\b{re.escape(word)}\w{{0,3}}\b" if word.isascii() else re.escape(word) for word in telling]
+    return re.compile("|".join(parts), re.IGNORECASE)

@@ -1,0 +1,195 @@
+"""The client that the command line uses: calls carried over a plain socket.
+
+One HTTP/1.1 exchange per connection, no proxy, no file held in memory. The standard library's `http.client`
+would do, but importing it (with `email` and `ssl`) costs a third of what `kb search` may take; what one request
+and one answer need of HTTP is below. Whatever goes wrong comes out as one of the client's errors.
+"""
+
+import json
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
+from os import fstat, urandom
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from kb.client import CONNECT_SECONDS, Call, Calls, Engine, multipart, read_answer
+from kb.errors import InvalidRequest, NotFound
+
+if TYPE_CHECKING:
+    from kb.nouns import Json
+
+BLOCK = 2**18
+LONGEST_LINE = 2**16
+
+
+class Content(NamedTuple):
+    """The body of a request: what it is, how long, and its bytes in blocks."""
+
+    media_type: str
+    length: int
+    blocks: Iterable[bytes]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+
+
+class NotHttpError(Exception):
+    """What came back is not an HTTP answer."""
+
+
+class CutShortError(Exception):
+    """The answer ended before it was complete."""
+
+
+class Client(Calls["Json"]):
+    """Carries calls with the standard library alone."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def send(self, call: Call) -> "Json":
+        with _content(call) as content, self._connect() as connection:
+            connection.settimeout(call.timeout)
+            try:
+                answer = self._exchange(connection, call, content)
+            except TimeoutError as late:
+                raise self.engine.silent(call) from late
+            except NotHttpError as strange:
+                raise self.engine.foreign("it does not speak HTTP") from strange
+            except CutShortError as cut:
+                raise self.engine.broken("it was closed") from cut
+            except OSError as failed:
+                raise self.engine.broken(failed.strerror or failed) from failed
+        return read_answer(self.engine, answer.status, answer.headers.get("x-kb-version"), answer.body)
+
+    def _connect(self) -> socket.socket:
+        engine = self.engine
+        try:
+            connection = socket.create_connection((engine.host, engine.port), timeout=CONNECT_SECONDS)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _secured(connection, engine.host) if engine.secure else connection
+        except TimeoutError as late:
+            raise engine.unreachable(f"no connection within {CONNECT_SECONDS} seconds") from late
+        except (OSError, UnicodeError) as refused:  # UnicodeError: a host name that cannot be one
+            raise engine.unreachable(getattr(refused, "strerror", None) or refused) from refused
+
+    def _exchange(self, connection: socket.socket, call: Call, content: Content) -> Answer:
+        lines = [f"{call.method} {self.engine.prefix}{call.target} HTTP/1.1"]
+        headers = [
+            ("Host", self.engine.authority),
+            ("Connection", "close"),
+            *self.engine.headers,
+            *([("Content-Type", content.media_type)] if content.media_type else []),
+            ("Content-Length", str(content.length)),
+        ]
+        lines += [f"{name}: {value}" for name, value in headers]
+        # An engine that refuses a file (too large, wrong key) answers before it has read all of it.
+        with suppress(ConnectionError):
+            connection.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+            for block in content.blocks:
+                connection.sendall(block)
+        with connection.makefile("rb") as stream:
+            return read_http(stream)
+
+
+def _secured(connection: socket.socket, host: str) -> socket.socket:
+    import ssl
+
+    try:
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def read_http(stream: BinaryIO) -> Answer:
+    """One answer: its final status, its headers and its whole body."""
+    status = 100
+    while status < 200:  # 1xx only announces the answer
+        words = _line(stream).split(" ", 2)
+        if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdecimal():
+            raise NotHttpError
+        status = int(words[1])
+        headers = {}
+        while line := _line(stream):
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+    return Answer(status, headers, b"".join(_body(stream, status, headers)))
+
+
+def _body(stream: BinaryIO, status: int, headers: dict[str, str]) -> Iterator[bytes]:
+    if status in (204, 304):
+        return
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        while size := _size(_line(stream).partition(";")[0], 16):
+            yield _exactly(stream, size)
+            _line(stream)
+    elif "content-length" in headers:
+        yield _exactly(stream, _size(headers["content-length"], 10))
+    else:
+        yield stream.read()
+
+
+def _line(stream: BinaryIO) -> str:
+    line = stream.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise NotHttpError if line else CutShortError
+    return line.decode("latin-1").rstrip("\r\n")
+
+
+def _size(text: str, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        raise NotHttpError from None
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise CutShortError
+    return data
+
+
+@contextmanager
+def _content(call: Call) -> Iterator[Content]:
+    if call.upload:
+        boundary = urandom(16).hex()
+        before, after = multipart(call.upload, boundary)
+        with _opened(call.upload.path) as file:
+            size = fstat(file.fileno()).st_size
+            length = len(before) + size + len(after)
+            blocks = chain([before], _blocks(file, size, call.upload.path), [after])
+            yield Content(f"multipart/form-data; boundary={boundary}", length, blocks)
+    elif call.body is not None:
+        body = json.dumps(call.body).encode()
+        yield Content("application/json", len(body), [body])
+    else:
+        yield Content("", 0, [])
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError as missing:
+        raise NotFound(f"There is no file {path}.") from missing
+    except OSError as wrong:
+        raise InvalidRequest(f"{path} cannot be read: {wrong.strerror}.") from wrong
+
+
+def _blocks(file: BinaryIO, size: int, path: str) -> Iterator[bytes]:
+    """Exactly `size` bytes: the length was announced before the first of them was sent."""
+    left = size
+    while left:
+        try:
+            block = file.read(min(BLOCK, left))
+        except OSError as wrong:
+            raise InvalidRequest(f"{path} cannot be read: {wrong.strerror}.") from wrong
+        if not block:
+            raise InvalidRequest(f"{path} became shorter while it was being sent; add it again.")
+        left -= len(block)
+        yield block
