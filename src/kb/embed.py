@@ -5,13 +5,16 @@ cut silently. One inference runs at a time, on all usable cores; a query that wa
 of bulk work. Nothing here opens a socket.
 """
 
+import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from threading import Condition
-from typing import Any, Literal, Protocol
+from threading import Event, Lock
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +27,23 @@ Vectors = NDArray[np.float32]
 Ids = NDArray[np.int64]
 RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 
-# What a query may have to wait for: 8 passages of 200 tokens, padding included.
-BATCH_TOKENS = 1600
+# What a query may have to wait for: 4 passages of 200 tokens. Larger batches are no faster on few cores.
+BATCH_TOKENS = 800
+# OpenVINO keeps 0.3 to 0.5 MB for every shape it has seen, so the shapes of batches are made to repeat.
+LENGTH_STEP = 8
 QUERY_CACHE = 1024
+
+# What a graph may be called upon to take and to give; the first that it has is taken.
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCounts:
+    hits: int
+    misses: int
+    size: int
+    capacity: int
 
 
 class Embedder(Protocol):
@@ -35,19 +52,21 @@ class Embedder(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """The same for the same vectors, another for another model."""
     @property
     def dimensions(self) -> int: ...
     @property
-    def max_tokens(self) -> int: ...
+    def max_tokens(self) -> int:
+        """The window, special tokens included."""
+    @property
+    def device(self) -> str: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
-
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector for each text, in order; a text over the window is refused."""
-
+        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a text of any length, before any bulk work that waits."""
+        """The unit vector of a text of any length, before all bulk work that waits; not writable."""
 
 
 class Runtime(Protocol):
@@ -62,152 +81,89 @@ class Runtime(Protocol):
 class SentenceEmbedder:
     """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
 
-    def __init__(self, files: ModelFiles, tokenizer: Tokenizer, runtime: Runtime) -> None:
+    def __init__(self, files: ModelFiles, runtime: Runtime) -> None:
         self.name = files.name
         self.fingerprint = files.fingerprint
         self.dimensions = files.dimensions
         self.max_tokens = files.max_tokens
-        self.tokenizer = tokenizer
         self.device = runtime.device
+        self.tokenizer = Tokenizer(files.tokenizer)
+        self.gate = Gate()
         self._pooling = files.pooling
         self._runtime = runtime
-        self._gate = Gate()
         self._query = lru_cache(maxsize=QUERY_CACHE)(self._embed_query)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector for each text, in order; a text over the window is refused."""
+        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
         ids = self.tokenizer.ids(texts)
-        for number, tokens in enumerate(ids):
-            if len(tokens) > self.max_tokens:
-                raise InvalidRequest(
-                    f"Text {number + 1} of {len(ids)} has {len(tokens)} tokens, and {self.name} reads at most "
-                    f"{self.max_tokens}. Split it.",
-                    tokens=len(tokens),
-                    max_tokens=self.max_tokens,
-                )
+        lengths = [len(tokens) for tokens in ids]
+        if lengths and max(lengths) > self.max_tokens:
+            number = lengths.index(max(lengths))
+            raise InvalidRequest(
+                f"Text {number + 1} of {len(texts)} has {lengths[number]} tokens, and {self.name} reads at most "
+                f"{self.max_tokens}. Split it.",
+                tokens=lengths[number],
+                max_tokens=self.max_tokens,
+            )
         vectors = np.empty((len(ids), self.dimensions), np.float32)
-        for batch in _batches([len(tokens) for tokens in ids]):
-            with self._gate.bulk():
+        for batch in _batches(lengths):
+            with self.gate.bulk():
                 vectors[batch] = self._run([ids[number] for number in batch])
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a text of any length, before any bulk work that waits.
+        """The unit vector of a text of any length, before all bulk work that waits; not writable.
 
-        What is longer than the window is embedded in windows; the answer points to their mean, each
-        weighted by its tokens. Answers are cached and cannot be written to.
+        What is longer than the window is read in windows; the answer is the direction of their mean, in
+        which each counts by its tokens.
         """
         return self._query(text)
 
+    @property
+    def query_cache(self) -> CacheCounts:
+        counts = self._query.cache_info()
+        return CacheCounts(counts.hits, counts.misses, counts.currsize, QUERY_CACHE)
+
     def _embed_query(self, text: str) -> Vectors:
-        windows = self.tokenizer.windows(text, self.max_tokens)
         total = np.zeros(self.dimensions, np.float32)
-        for window in windows:
-            with self._gate.query():
+        for window in self.tokenizer.windows(text, self.max_tokens):
+            with self.gate.query():
                 total += len(window) * self._run([window])[0]
         vector = _unit(total)
-        vector.setflags(write=False)
+        vector.setflags(write=False)  # every asker gets this one
         return vector
 
     def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of one batch of token ids."""
-        input_ids = np.zeros((len(batch), max(map(len, batch))), np.int64)
+        width = max(map(len, batch))
+        if len(batch) > 1:
+            width = min(math.ceil(width / LENGTH_STEP) * LENGTH_STEP, self.max_tokens)
+        input_ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros_like(input_ids)
         for row, tokens in enumerate(batch):
             input_ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        output = self._runtime.run(input_ids, mask)
+        try:
+            output = self._runtime.run(input_ids, mask)
+        except Exception as wrong:  # each runtime has its own, without a common base
+            raise KBError(f"{self.name} failed on {self.device}: {wrong}") from wrong
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
         return _unit(output)
 
 
-def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
-    if pooling == "cls":
-        return tokens[:, 0]
-    weights = mask[:, :, None].astype(np.float32)
-    return (tokens * weights).sum(axis=1) / weights.sum(axis=1)
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True).clip(1e-12)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of texts that go together: of like length, so that little is padding."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[number] > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-class Gate:
-    """Lets one through at a time; queries go first."""
-
-    def __init__(self) -> None:
-        self._changed = Condition()
-        self._busy = False
-        self._queries = 0  # waiting
-
-    @contextmanager
-    def query(self) -> Iterator[None]:
-        with self._changed:
-            self._queries += 1
-            self._changed.wait_for(lambda: not self._busy)
-            self._queries -= 1
-            self._busy = True
-        try:
-            yield
-        finally:
-            self._leave()
-
-    @contextmanager
-    def bulk(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._busy and not self._queries)
-            self._busy = True
-        try:
-            yield
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._changed:
-            self._busy = False
-            self._changed.notify_all()
-
-
-class OpenVino:
-    """The faster runtime wherever it was measured."""
-
-    def __init__(self, graph: Path) -> None:
-        import openvino
-
-        core = openvino.Core()
-        capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        precision = "bf16" if "BF16" in capabilities else "f32"
-        options = {
-            "INFERENCE_NUM_THREADS": usable_cores(),
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": precision,
-        }
-        compiled = core.compile_model(str(graph), "CPU", options)
-        self._request = compiled.create_infer_request()
-        self.device = f"CPU (OpenVINO, {precision})"
-
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        return np.array(self._request.infer([input_ids, attention_mask])[0])
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
 def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
-    """Open the model in this folder."""
+    """Open the model in this folder, and prove that it runs.
+
+    `auto` takes OpenVINO, and ONNX Runtime where OpenVINO is not installed.
+    """
     files = describe(model_dir)
-    return SentenceEmbedder(files, Tokenizer(files.tokenizer), OpenVino(files.graph))
+    try:
+        embedder = SentenceEmbedder(files, _open(files.graph, runtime))
+        given = embedder.embed_query("warm").shape
+    except ImportError as wrong:
+        raise Unavailable(
+            f"The embedding model needs OpenVINO or ONNX Runtime: {wrong}. Run `make setup`, or install "
+            "kb-server with the extra `engine` or `onnx`."
+        ) from wrong
+    return embedder

@@ -18,6 +18,7 @@ from kb.jobs.queue import Queue
 from kb.nouns import (
     MAX_NOTE_BYTES,
     Accepted,
+    Chunk,
     Document,
     DocumentList,
     Filter,
@@ -292,14 +293,14 @@ def find_note(tx: Transaction, ref: str, expected_version: int | None = None) ->
         )
     if expected_version is not None and row["version"] != expected_version:
         raise Conflict(
-            f"Note {row['id']} is at version {row['version']}, not {expected_version}: somebody changed it. Read it again "
-            "and repeat the change on the new text.",
+            f"Note {row['id']} is at version {row['version']}, not {expected_version}: somebody changed it. Read it "
+            "again and repeat the change on the new text.",
             current_version=row["version"],
         )
     return row
 
 
-def with_content(tx: Transaction, found: Document, own_chunks: list[chunks.Chunk] | None) -> Document:
+def with_content(tx: Transaction, found: Document, own_chunks: list[Chunk] | None) -> Document:
     """A document with its chunks, and a note with its text."""
     text = documents.text(tx, found.id) if found.doc_type == "note" else None
     return replace(found, text=text, chunks=own_chunks)

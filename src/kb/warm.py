@@ -9,7 +9,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from kb import embed, model
+from kb import model
+from kb.embed import SentenceEmbedder, load
 from kb.errors import Unavailable
 from kb.store.backend import Vector
 from kb.tokens import Tokenizer
@@ -24,7 +25,7 @@ class WarmingEmbedder:
         self._model_dir = model_dir
         self._files = model.describe(model_dir)
         self._loaded = threading.Event()
-        self._embedder: embed.SentenceEmbedder | None = None
+        self._embedder: SentenceEmbedder | None = None
 
     def start(self) -> None:
         threading.Thread(target=self._load, name="load-model", daemon=True).start()
@@ -65,13 +66,13 @@ class WarmingEmbedder:
 
     def _load(self) -> None:
         try:
-            self._embedder = embed.load(self._model_dir)
+            self._embedder = load(self._model_dir)
         except Exception:  # the thread's last chance to say why
             log.exception("the embedding model could not be loaded")
         finally:
             self._loaded.set()
 
-    def _wait(self) -> embed.SentenceEmbedder:
+    def _wait(self) -> SentenceEmbedder:
         if not self._loaded.wait(LOAD_SECONDS) or self._embedder is None:
             raise Unavailable(
                 "The embedding model is not loaded. The engine's log says why; try again after `make setup`."

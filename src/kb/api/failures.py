@@ -1,5 +1,7 @@
 """One error shape for everything: our errors, the framework's, and what does not fit a schema."""
 
+from typing import Any
+
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
@@ -24,7 +26,7 @@ async def ours(_: Request, error: Exception) -> Response:
 async def invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError | ValidationError)
     problems = [
-        {"field": field_name(problem["loc"]), "problem": problem["msg"].removeprefix("Value error, ")}
+        {"field": field_name(problem), "problem": problem["msg"].removeprefix("Value error, ")}
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
@@ -44,6 +46,8 @@ async def framework(request: Request, error: Exception) -> Response:
     return error_answer(KBError(str(error.detail)))
 
 
-def field_name(place: tuple[int | str, ...]) -> str:
-    """`body.tags.0` for a reader is `tags.0`."""
-    return ".".join(str(step) for step in place if step not in ("body", "query", "path"))
+def field_name(problem: Any) -> str:
+    """`body.tags.0` for a reader is `tags.0`; broken JSON has no field."""
+    if problem["type"] == "json_invalid":
+        return ""
+    return ".".join(str(step) for step in problem["loc"] if step not in ("body", "query", "path"))

@@ -1,8 +1,10 @@
 """`kb serve`: the engine behind a real port, until it is told to stop."""
 
 import logging
+import signal
 import socket
 import sys
+from typing import Any
 
 import uvicorn
 
@@ -21,6 +23,8 @@ GRACE_SECONDS = 5  # for answers that are under way when the engine stops
 def serve(settings: Settings) -> int:
     """Listen first, so that `/health` answers at once; the model loads meanwhile."""
     configure(settings)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, leave)  # uvicorn takes over while it serves, and hands the signal back when it is done
     listener = listen(settings)
     with listener, RunningEngine(settings) as engine:
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -35,6 +39,11 @@ def serve(settings: Settings) -> int:
         )
         uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+def leave(*_: Any) -> None:
+    """Unwind, so that the engine is closed properly."""
+    sys.exit(0)
 
 
 def listen(settings: Settings) -> socket.socket:

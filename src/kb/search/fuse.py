@@ -19,5 +19,4 @@ def sureness(bm25: Scores) -> Scores:
 
 
 def fused(bm25: Scores, cosine: Scores) -> Scores:
-    """Cosines below zero still order what has no keyword in common with the question."""
     return (cosine + KEYWORD_WEIGHT * sureness(bm25)) / (1 + KEYWORD_WEIGHT)

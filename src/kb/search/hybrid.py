@@ -76,6 +76,8 @@ class Searcher:
             scores, matches = fuse.sureness(keywords.scores), keywords.scores > 0
         else:
             scores, matches = fuse.fused(keywords.scores, cosines), snapshot.alive
+        # Ranked by what the answer shows: below zero is as good as zero, and ties break by id.
+        scores = np.clip(scores, 0, 1)
         unfiltered = int(np.count_nonzero(matches))
         within = None
         if not request.filter.is_empty:
@@ -124,7 +126,7 @@ class Searcher:
             doc_type=row["doc_type"],
             media_type=row["media_type"],
             text=row["text"],
-            score=round(min(max(float(ranking.scores[place]), 0.0), 1.0), 6),
+            score=float(ranking.scores[place]),
             tags=tags,
             metadata=json.loads(row["metadata"]),
             anchor=chunks.anchor_of(row),

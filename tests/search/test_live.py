@@ -1,0 +1,83 @@
+"""The index in memory: snapshots that never change, places that follow their chunks."""
+
+import numpy as np
+import pytest
+
+from kb.search import live
+from kb.search.live import LiveChunks
+from kb.store.backend import Vector
+
+WIDTH = 4
+
+
+def rows(count: int, value: float = 1.0) -> Vector:
+    return np.full((count, WIDTH), value, np.float32)
+
+
+@pytest.fixture
+def chunks(monkeypatch: pytest.MonkeyPatch) -> LiveChunks:
+    index = LiveChunks(WIDTH)
+    index._loaded.set()
+    return index
+
+
+def ids(index: LiveChunks) -> list[int]:
+    snapshot = index.snapshot()
+    return sorted(snapshot.chunk_ids[snapshot.alive].tolist())
+
+
+def test_what_is_added_is_there(chunks: LiveChunks) -> None:
+    chunks.replace(1, [10, 11], [3, 4], rows(2))
+    snapshot = chunks.snapshot()
+    assert ids(chunks) == [10, 11]
+    assert (snapshot.count, snapshot.mean_length, snapshot.newest) == (2, 3.5, 11)
+
+
+def test_a_new_content_takes_the_place_of_the_old_one(chunks: LiveChunks) -> None:
+    chunks.replace(1, [10, 11], [1, 1], rows(2))
+    chunks.replace(2, [12], [1], rows(1))
+    chunks.replace(1, [13], [1], rows(1))
+    assert ids(chunks) == [12, 13]
+
+
+def test_what_is_removed_is_gone(chunks: LiveChunks) -> None:
+    chunks.replace(1, [10], [1], rows(1))
+    chunks.replace(2, [11], [1], rows(1))
+    chunks.remove(1)
+    assert ids(chunks) == [11]
+
+
+def test_a_snapshot_stays_as_it_was(chunks: LiveChunks) -> None:
+    chunks.replace(1, [10], [1], rows(1))
+    before = chunks.snapshot()
+    chunks.replace(1, [20], [1], rows(1, 2.0))
+    chunks.remove(1)
+    assert before.chunk_ids[before.alive].tolist() == [10]
+    assert before.vectors[0].tolist() == [1.0] * WIDTH
+    assert before.places_of(np.array([10, 20])).tolist() == [0, -1]
+
+
+def test_places_follow_chunks_that_are_published_out_of_order(chunks: LiveChunks) -> None:
+    chunks.replace(1, [500], [1], rows(1))
+    chunks.replace(2, [7, 9], [1, 1], rows(2))
+    snapshot = chunks.snapshot()
+    wanted = np.array([7, 8, 9, 500, 99999])
+    places = snapshot.places_of(wanted)
+    assert places.tolist() == [1, -1, 2, 0, -1]
+
+
+def test_arrays_grow_and_are_packed_without_losing_anything(
+    chunks: LiveChunks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "SPARE", 2)
+    for number in range(300):
+        chunks.replace(number, [2 * number, 2 * number + 1], [1, 2], rows(2, number))
+    for number in range(0, 300, 3):
+        chunks.remove(number)
+    snapshot = chunks.snapshot()
+    kept = [n for n in range(300) if n % 3]
+    assert ids(chunks) == [i for n in kept for i in (2 * n, 2 * n + 1)]
+    assert len(snapshot.chunk_ids) < 600
+    for number in kept:
+        place = int(snapshot.places_of(np.array([2 * number]))[0])
+        assert (snapshot.document_ids[place], snapshot.vectors[place, 0]) == (number, number)

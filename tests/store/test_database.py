@@ -1,0 +1,106 @@
+"""SQLite as kb uses it: durable, one writer, many readers, errors of our own."""
+
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kb import terms
+from kb.errors import KBError, StorageFull
+from kb.store.sqlite.database import PRAGMAS, SQLiteDatabase, connect
+from kb.store.sqlite.migrate import migrate
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> SQLiteDatabase:
+    path = tmp_path / "kb.db"
+    migrate(path, terms.index_terms)
+    return SQLiteDatabase(path)
+
+
+def count(database: SQLiteDatabase) -> int:
+    with database.read() as tx:
+        return int(tx.value("SELECT count(*) FROM meta"))
+
+
+def put(database: SQLiteDatabase, key: str) -> None:
+    with database.write() as tx:
+        tx.run("INSERT INTO meta (key, value) VALUES (:key, 'x')", {"key": key})
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, expected) for name, _, expected in PRAGMAS])
+def test_every_connection_has_its_pragmas(tmp_path: Path, name: str, value: object) -> None:
+    assert connect(tmp_path / "kb.db").pragma(name) == value
+
+
+def test_foreign_keys_are_really_on(database: SQLiteDatabase) -> None:
+    with pytest.raises(KBError, match="FOREIGN KEY"), database.write() as tx:
+        tx.run("INSERT INTO tags (document_id, tag) VALUES (12345, 'x')")
+
+
+def test_a_write_that_fails_leaves_nothing(database: SQLiteDatabase) -> None:
+    with pytest.raises(ZeroDivisionError), database.write() as tx:
+        tx.run("INSERT INTO meta (key, value) VALUES ('a', 'x')")
+        raise ZeroDivisionError
+    assert count(database) == 0
+
+
+def test_what_follows_a_commit_does_not_follow_a_rollback(database: SQLiteDatabase) -> None:
+    told: list[str] = []
+    with pytest.raises(ZeroDivisionError), database.write() as tx:
+        tx.after_commit(lambda: told.append("rolled back"))
+        raise ZeroDivisionError
+    with database.write() as tx:
+        tx.after_commit(lambda: told.append("committed"))
+    assert told == ["committed"]
+
+
+def test_a_reader_sees_one_moment(database: SQLiteDatabase) -> None:
+    put(database, "before")
+    with database.read() as tx:
+        assert tx.value("SELECT count(*) FROM meta") == 1
+        writer = threading.Thread(target=put, args=(database, "meanwhile"))
+        writer.start()
+        writer.join()
+        assert tx.value("SELECT count(*) FROM meta") == 1
+    assert count(database) == 2
+
+
+def test_many_threads_write_one_after_the_other(database: SQLiteDatabase) -> None:
+    threads = [threading.Thread(target=put, args=(database, str(number))) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count(database) == 20
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "kb.db"
+    path.write_bytes(b"this is not a database, but it is long enough to be read as one" * 20)
+    with pytest.raises(KBError, match="damaged or is not one"):
+        migrate(path, terms.index_terms)
+
+
+def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageFull, match="cannot be written or read"):
+        migrate(tmp_path / "no" / "kb.db", terms.index_terms)
+
+
+def test_a_foreign_sqlite_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kb.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE somebody_elses (x)")
+    connection.close()
+    with pytest.raises(KBError, match="was not made by kb"):
+        migrate(path, terms.index_terms)
+
+
+def test_integrity_check_passes_in_a_process_that_knows_nothing_of_kb(database: SQLiteDatabase) -> None:
+    with database.write() as tx:
+        tx.fulltext.add(1, "a title", "", "some 搜索 words")
+    database.close()
+    plain = apsw.Connection(str(database.path))
+    assert plain.execute("SELECT * FROM pragma_integrity_check WHERE 1").fetchall() == [("ok",)]
+    plain.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('integrity-check')").fetchall()
