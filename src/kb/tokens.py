@@ -36,9 +36,7 @@ class Tokenizer:
         try:
             self._inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as wrong:  # the library knows no narrower one
-            raise Unavailable(
-                f"The tokenizer {path} cannot be read: {wrong}. Run `make setup` again."
-            ) from wrong
+            raise Unavailable(f"The tokenizer {path} cannot be read: {wrong}. Run `make setup` again.") from wrong
         self._inner.no_truncation()
         self._inner.no_padding()
         self._cuttable = _is_cuttable(self._inner)
@@ -93,9 +91,7 @@ class Tokenizer:
 
 def _is_cuttable(inner: tokenizers.Tokenizer) -> bool:
     """Only BERT's rules are known to look at nothing beyond white space."""
-    if not isinstance(inner.normalizer, BertNormalizer) or not isinstance(
-        inner.pre_tokenizer, BertPreTokenizer
-    ):
+    if not isinstance(inner.normalizer, BertNormalizer) or not isinstance(inner.pre_tokenizer, BertPreTokenizer):
         return False
     added = inner.get_added_tokens_decoder().values()
     return not any(token.lstrip or token.rstrip or re.search(r"\s", token.content) for token in added)
