@@ -1,0 +1,189 @@
+"""The frame around every command: help, usage, exit codes, interrupts, and an instant start."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kb import __version__
+from kb.cli.main import COMMANDS, build_parser
+from kb.errors import KBError, every_error
+
+from .conftest import COMMAND, Kb, Serve
+
+LIGHT = {"kb", "kb.cli", "kb.client", "kb.errors", "kb.nouns", "kb.settings"}
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Kb:
+    """No engine answers here."""
+    return Kb("http://127.0.0.1:9", tmp_path)
+
+
+def modules_after(*words: str, url: str) -> set[str]:
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from kb.cli.main import main\n"
+        f"main({list(words)!r})\n"
+        "print('MODULES', *sorted(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "KB_ENGINE_URL": url},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.rpartition("MODULES ")[2].split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["search", "x"], ["search", "x", "--json"], ["addnote", "x"]])
+def test_nothing_heavy_is_imported(words: list[str], serve: Serve) -> None:
+    answer = {"query": "x", "results": [], "status": "completed", "job_id": "j", "document_id": 1}
+    loaded = modules_after(*words, url=serve(json.dumps(answer).encode()).url)
+    ours = {name for name in loaded if name.partition(".")[0] == "kb"}
+    assert {name for name in ours if not name.startswith("kb.cli.")} <= LIGHT
+    foreign = {name.partition(".")[0] for name in loaded - ours}
+    assert foreign <= sys.stdlib_module_names
+    assert not loaded & {"ssl", "http.client", "email", "asyncio", "shutil", "kb.nouns"}
+
+
+def test_a_command_loads_no_other_command(serve: Serve) -> None:
+    loaded = modules_after("search", "x", url=serve(b'{"query": "x", "results": []}').url)
+    assert not loaded & {"kb.cli.add", "kb.cli.documents", "kb.cli.serve"}
+
+
+def test_every_command_is_known_by_name_and_has_an_example(offline: Kb) -> None:
+    ran = offline("--help")
+    assert ran.code == 0
+    for name in COMMANDS:
+        assert f"\n    {name} " in ran.out or f"\n    {name}\n" in ran.out
+        own = offline(name, "--help")
+        assert own.code == 0
+        assert f"examples:\n  kb {name}" in own.out
+
+
+def test_the_table_of_commands_is_what_the_modules_declare() -> None:
+    [commands] = [action for action in build_parser()._actions if action.dest == "==SUPPRESS=="]
+    assert list(commands.choices or ()) == list(COMMANDS)
+
+
+def test_the_version_is_shown(offline: Kb) -> None:
+    assert offline("--version").out == f"kb {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["search"],
+        ["search", "x", "--top", "many"],
+        ["search", "x", "--to", "3"],
+        ["serve", "--port", "70000"],
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_2(offline: Kb, words: list[str]) -> None:
+    ran = offline(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("kb: ")
+    assert ran.err.count("\n") == 1
+    assert "--help" in ran.err
+
+
+def test_wrong_usage_with_json_is_an_error_body(offline: Kb) -> None:
+    ran = offline("search", "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["code"] == "invalid_request"
+    assert ran.err == ""
+
+
+def test_an_engine_that_is_away_exits_6_and_says_how_to_start_it(offline: Kb) -> None:
+    ran = offline("search", "x")
+    assert (ran.code, ran.out) == (6, "")
+    assert "http://127.0.0.1:9" in ran.err
+    assert "start it with: kb serve" in ran.err
+    ran = offline("status", "--json")
+    assert ran.code == 6
+    assert ran.json["error"]["retryable"] is True
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize("kind", every_error())
+def test_every_error_exits_with_its_own_code(kind: type[KBError], serve: Serve, tmp_path: Path) -> None:
+    body = kind("It \x1b[31mwent wrong.").body()
+    run = Kb(serve(json.dumps(body).encode(), status=kind.http_status).url, tmp_path)
+    ran = run("status")
+    assert (ran.code, ran.out, ran.err) == (kind.exit_code, "", "kb: It \\x1b[31mwent wrong.\n")
+    ran = run("status", "--json")
+    assert (ran.code, ran.json, ran.err) == (kind.exit_code, body, "")
+
+
+@pytest.mark.parametrize(("version", "told"), [("2.1.0", "is version 2.1.0"), (None, "does not say its version")])
+def test_an_engine_that_is_too_old_is_refused(serve: Serve, tmp_path: Path, version: str | None, told: str) -> None:
+    ran = Kb(serve(version=version).url, tmp_path)("status")
+    assert ran.code == 6
+    assert "needs an engine of version 3.0.0 or newer" in ran.err
+    assert told in ran.err
+
+
+def test_a_setting_that_cannot_be_understood_exits_2(offline: Kb) -> None:
+    ran = offline("status", KB_PORT="eight")
+    assert ran.code == 2
+    assert "KB_PORT" in ran.err
+
+
+def test_an_interrupt_exits_130_with_one_sentence(serve: Serve) -> None:
+    stub = serve(wait=60)
+    process = subprocess.Popen(
+        [*COMMAND, "search", "x"],
+        env={**os.environ, "KB_ENGINE_URL": stub.url},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 30
+    while not stub.seen and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"")
+    assert err.decode().strip().startswith("kb: interrupted")
+    assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["search", "x"], ["search", "x", "--json"]])
+def test_a_closed_pipe_is_quiet(serve: Serve, words: list[str]) -> None:
+    stub = serve(json.dumps({"query": "x", "results": [], "notice": "n" * 200_000}).encode())
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *words],
+        env={**os.environ, "KB_ENGINE_URL": stub.url},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode in (0, 141)  # argparse itself may have swallowed it
+    assert done.stderr == b""
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped_and_not_fatal(serve: Serve, tmp_path: Path) -> None:
+    stub = serve(json.dumps({"query": "x", "results": [], "notice": "世界 \x9b"}).encode())
+    run = Kb(stub.url, tmp_path)
+    assert run("search", "x", PYTHONIOENCODING="ascii").out == "\\u4e16\\u754c \\x9b\n"
+    assert "\\u009b" in run("search", "x", "--json").out
+    assert run("search", "x", "--json").json["notice"] == "世界 \x9b"
+
+
+def test_serve_says_what_is_missing_when_only_the_client_is_installed(offline: Kb, tmp_path: Path) -> None:
+    # A module that shadows the framework stands for an environment without it.
+    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('No module named fastapi', name='fastapi')")
+    ran = offline("serve", PYTHONPATH=str(tmp_path))
+    assert ran.code == 6
+    assert "pip install 'kb-server[engine]'" in ran.err
