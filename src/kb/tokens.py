@@ -22,10 +22,10 @@ from kb.errors import Unavailable
 # Longer segments are slower per character; shorter ones gain nothing more.
 SEGMENT_CHARACTERS = 10_000
 
-# A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter.
-_CUT = re.compile(r"(?<=\s)(?=[^\W_])")
+# A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter. Not all
+# that Python calls white space is some to the tokenizer.
+_CUT = re.compile(r"(?<=[ \t\r\n])(?=[^\W_])")
 
-# Python strings may hold halves of surrogate pairs, which are not text; one character takes the place of one.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,7 +50,7 @@ class Tokenizer:
         segments = list(self._segments(text))
         parts = []
         base = 0
-        for segment, encoding in zip(segments, self._encode(segments, special=False), strict=True):
+        for segment, encoding in zip(segments, self._encode(segments), strict=True):
             flat = np.fromiter(chain.from_iterable(encoding.offsets), np.int32)
             parts.append(flat.reshape(-1, 2) + np.int32(base))
             base += len(segment)
@@ -63,22 +63,21 @@ class Tokenizer:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the model is fed for each text: whole, with special tokens."""
-        clean = [_LONE_SURROGATE.sub("\ufffd", text) for text in texts]
-        return [encoding.ids for encoding in self._inner.encode_batch_fast(clean)]
+        return [encoding.ids for encoding in self._inner.encode_batch_fast([_text(text) for text in texts])]
 
     def windows(self, text: str, size: int) -> list[list[int]]:
         """What the model is fed for a text of any length: windows of at most `size` with special tokens."""
-        (whole,) = self._encode([_LONE_SURROGATE.sub("\ufffd", text)], special=False)
+        (whole,) = self._encode([_text(text)])
         whole.truncate(size - self.specials)
         return [self._inner.post_process(window).ids for window in (whole, *whole.overflowing)]
 
-    def _encode(self, texts: list[str], *, special: bool) -> list[tokenizers.Encoding]:
+    def _encode(self, texts: list[str]) -> list[tokenizers.Encoding]:
         # The batch call lets other threads run; encoding a single text would hold the interpreter's lock.
-        return self._inner.encode_batch(texts, add_special_tokens=special)
+        return self._inner.encode_batch(texts, add_special_tokens=False)
 
     def _segments(self, text: str) -> Iterator[str]:
         """The text in pieces that can be encoded on their own; at least one, if only an empty one."""
-        text = _LONE_SURROGATE.sub("\ufffd", text)
+        text = _text(text)
         start = 0
         while self._cuttable and len(text) - start > SEGMENT_CHARACTERS:
             cut = _CUT.search(text, start + SEGMENT_CHARACTERS)
@@ -87,6 +86,11 @@ class Tokenizer:
             yield text[start : cut.start()]
             start = cut.start()
         yield text[start:]
+
+
+def _text(text: str) -> str:
+    """Python strings may hold halves of surrogate pairs, which are not text; one character takes the place of one."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _is_cuttable(inner: tokenizers.Tokenizer) -> bool:
