@@ -11,6 +11,7 @@ import argparse
 import errno
 import hashlib
 import importlib.util
+import io
 import json
 import os
 import shutil
@@ -68,7 +69,7 @@ def describe(model_dir: Path) -> ModelFiles:
         return _describe(model_dir)
     except OSError as wrong:
         raise _unusable(model_dir, f"{wrong.filename}: {wrong.strerror}") from wrong
-    except (ValueError, KeyError, TypeError) as wrong:
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise _unusable(model_dir, f"its configuration cannot be understood ({wrong!r})") from wrong
 
 
@@ -99,8 +100,8 @@ def _weights(model_dir: Path, graph: Path) -> Path:
     """The file with the numbers. A small graph names it; a large one is it."""
     if graph.stat().st_size < 2**20 and WEIGHTS.encode() in graph.read_bytes():
         return model_dir / WEIGHTS
-    beside = graph.with_name(f"{graph.name}_data")
-    return beside if beside.exists() else graph
+    beside = (graph.with_name(f"{GRAPH}{ending}") for ending in ("_data", ".data"))
+    return next((path for path in beside if path.exists()), graph)
 
 
 def _pooling(model_dir: Path, config: dict[str, Any]) -> Pooling:
@@ -260,21 +261,21 @@ def _fill(staged: Path, open_file: Callable[[str], IO[bytes]]) -> None:
     """Copy every file of the model, verifying it on the way, and add the graph."""
     for name, expected in SHA256.items():
         with open_file(name) as file:
-            got = _write(staged / name, iter(lambda file=file: file.read(2**20), b""))  # type: ignore[misc]
+            got = _write(staged / name, file)
         if got != expected:
             raise Unavailable(
                 f"{name} is not the file that was pinned: expected sha256 {expected}, got {got}. "
                 f"Nothing was installed; take {NAME} from another source with --from."
             )
-    _write(staged / GRAPH, iter([_graph()]))
+    _write(staged / GRAPH, io.BytesIO(_graph()))
 
 
-def _write(path: Path, blocks: Iterator[bytes]) -> str:
-    """Write to the disk itself and return the sha256."""
+def _write(path: Path, source: IO[bytes]) -> str:
+    """Copy to the disk itself; the sha256 of what was copied."""
     digest = hashlib.sha256()
     path.parent.mkdir(exist_ok=True)
     with path.open("xb") as file:
-        for block in blocks:
+        while block := source.read(2**20):
             digest.update(block)
             file.write(block)
         file.flush()
