@@ -235,15 +235,14 @@ def bounds_of(schema: Schema) -> str:
     found = []
     for low, high, unit in (
         ("minimum", "maximum", ""),
-        ("minLength", "maxLength", " characters"),
-        ("minItems", "maxItems", " items"),
+        ("minLength", "maxLength", " character"),
+        ("minItems", "maxItems", " item"),
     ):
-        if low in schema and high in schema:
-            found.append(f"{schema[low]} to {schema[high]}{unit}")
-        elif low in schema:
-            found.append(f"at least {schema[low]}{unit}")
-        elif high in schema:
-            found.append(f"at most {schema[high]}{unit}")
+        if low not in schema and high not in schema:
+            continue
+        words = {(True, True): "{} to {}", (True, False): "at least {}", (False, True): "at most {1}"}
+        told = words[low in schema, high in schema].format(schema.get(low), schema.get(high))
+        found.append(told + (unit and unit + "s" * (schema.get(high, schema.get(low)) != 1)))
     for option in schema.get("anyOf", []):
         found.extend(filter(None, [bounds_of(option)]))
     if "items" in schema and (each := bounds_of(schema["items"])):

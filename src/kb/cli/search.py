@@ -93,7 +93,7 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
 
 def citation(anchor: dict[str, Any]) -> list[str]:
     """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path."""
-    named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if part in anchor]
+    named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if anchor.get(part)]
     return named + ([anchor["heading"]] if anchor.get("heading") else [])
 
 

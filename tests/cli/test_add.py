@@ -1,0 +1,175 @@
+"""`kb add`: every file ends in an outcome, in order, and the exit code is that of the first failure."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kb.cli.add import find
+from kb.errors import InvalidRequest, NotFound
+
+from .conftest import Kb
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"The content of {name} in {folder.name}")
+
+
+def found_in(*paths: Path) -> list[str]:
+    return [path for path, error in find(map(str, paths)) if error is None]
+
+
+def test_a_folder_is_walked_in_order_without_what_is_hidden(tmp_path: Path) -> None:
+    write(tmp_path, "b.txt", "a.txt", ".hidden.txt", "z/1.txt", "c/2.txt", "c/.git/config", ".cache/x.txt", "c/d/3.txt")
+    names = [os.path.relpath(path, tmp_path) for path in found_in(tmp_path)]
+    assert names == ["a.txt", "b.txt", "c/2.txt", "c/d/3.txt", "z/1.txt"]
+
+
+def test_a_file_that_is_named_is_added_even_when_it_is_hidden(tmp_path: Path) -> None:
+    write(tmp_path, ".env")
+    assert found_in(tmp_path / ".env") == [str(tmp_path / ".env")]
+
+
+def test_a_file_that_is_named_twice_is_added_once(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt")
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    assert found_in(tmp_path / "a.txt", tmp_path, tmp_path / "link.txt") == [str(tmp_path / "a.txt")]
+
+
+def test_what_cannot_be_added_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, "folder/a.txt")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    problems = {
+        Path(path).name: type(error)
+        for path, error in find([str(tmp_path / name) for name in ("folder", "empty", "broken", "pipe", "missing")])
+    }
+    assert problems == {
+        "a.txt": type(None),
+        "empty": NotFound,
+        "broken": NotFound,
+        "pipe": InvalidRequest,
+        "missing": NotFound,
+    }
+
+
+def test_inside_a_folder_a_broken_link_is_reported_and_a_pipe_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "broken").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    assert [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])] == [("broken", NotFound)]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "secret/b.txt")
+    (tmp_path / "secret").chmod(0)
+    try:
+        outcome = [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])]
+    finally:
+        (tmp_path / "secret").chmod(0o700)
+    assert outcome == [("a.txt", type(None)), ("secret", InvalidRequest)]
+
+
+def test_files_are_added_with_their_resolved_path(kb: Kb, tag: str) -> None:
+    write(kb.folder, f"{tag}.txt")
+    (kb.folder / "link.txt").symlink_to(f"{tag}.txt")
+    [outcome] = kb("add", "link.txt", "--tags", tag, "--json").json
+    assert outcome["path"] == "link.txt"
+    assert outcome["status"] == "completed"
+    document = kb("get", str(outcome["document_id"]), "--json").json
+    assert document["source_path"] == str((kb.folder / f"{tag}.txt").resolve()) == outcome["source_path"]
+    assert document["tags"] == [tag]
+
+
+def test_each_file_has_its_line_and_there_is_a_summary(kb: Kb, tag: str) -> None:
+    write(kb.folder / tag, "a.txt", "b.txt")
+    ran = kb("add", tag)
+    assert ran.code == 0
+    first, second, summary = ran.out.splitlines()
+    assert first.startswith(f"added      {tag}/a.txt  document ")
+    assert first.endswith(", 1 passage")
+    assert second.startswith(f"added      {tag}/b.txt  document ")
+    assert summary == "2 files: 2 added"
+
+
+def test_a_changed_file_updates_its_document_and_an_unchanged_one_is_known(kb: Kb, tag: str) -> None:
+    write(kb.folder, f"{tag}.txt", f"{tag}-2.txt")
+    before = kb("add", f"{tag}.txt", f"{tag}-2.txt", "--json").json
+    (kb.folder / f"{tag}.txt").write_text("Something else entirely")
+    ran = kb("add", f"{tag}.txt", f"{tag}-2.txt")
+    updated, known, summary = ran.out.splitlines()
+    assert updated.startswith(f"updated    {tag}.txt  document {before[0]['document_id']}")
+    assert known == f"known      {tag}-2.txt  already document {before[1]['document_id']}"
+    assert summary == "2 files: 1 updated, 1 known"
+
+
+def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code(kb: Kb, tag: str) -> None:
+    write(kb.folder, "good.txt")
+    (kb.folder / "program.bin").write_bytes(bytes(range(256)) * 20)
+    (kb.folder / "empty.txt").write_bytes(b"")
+    ran = kb("add", "program.bin", "missing.txt", "empty.txt", "good.txt", "--tags", tag, "--json")
+    assert ran.code == 5
+    assert [one["status"] for one in ran.json] == ["failed", "failed", "failed", "completed"]
+    assert [one["error"]["code"] for one in ran.json[:3]] == ["unsupported_format", "not_found", "invalid_request"]
+    again = kb("add", "missing.txt", "program.bin", "good.txt")
+    assert again.code == 3
+    assert again.err.splitlines()[0] == "failed     missing.txt  There is no file missing.txt."
+    assert again.err.splitlines()[1].startswith("failed     program.bin  ")
+    assert again.out.splitlines()[-1] == "3 files: 2 failed, 1 known"
+
+
+def test_a_job_that_fails_exits_5_with_its_reason(kb: Kb) -> None:
+    (kb.folder / "blank.txt").write_text(" \n" * 100)
+    ran = kb("add", "blank.txt", "--json")
+    assert ran.code == 5
+    assert ran.json[0]["status"] == "failed"
+    assert ran.json[0]["error"]["message"]
+
+
+def test_without_waiting_every_file_has_its_job(kb: Kb, tag: str) -> None:
+    write(kb.folder / tag, "a.txt", "b.txt")
+    jobs = [one["job_id"] for one in kb("add", tag, "--no-wait", "--json").json]
+    assert len(set(jobs)) == 2
+    for job_id in jobs:
+        assert kb("jobs", job_id).code == 0
+
+
+def test_a_title_is_for_a_single_file(kb: Kb, tag: str) -> None:
+    write(kb.folder / tag, "a.txt", "b.txt")
+    assert kb("add", tag, "--title", "Both").code == 2
+    [outcome] = kb("add", f"{tag}/a.txt", "--title", "Given", "--json").json
+    assert kb("get", str(outcome["document_id"]), "--json").json["title"] == "Given"
+
+
+def test_names_of_any_kind_arrive_whole(kb: Kb, tag: str) -> None:
+    name = f'wei"rd \\ ünï 世界 {tag}.txt'
+    write(kb.folder, name)
+    [outcome] = kb("add", name, "--json").json
+    document = kb("get", str(outcome["document_id"]), "--json").json
+    assert document["source_path"] == str((kb.folder / name).resolve())
+
+
+def test_when_the_engine_is_away_every_file_says_so_and_only_one_is_tried(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "b.txt", "c.txt")
+    offline = Kb("http://127.0.0.1:9", tmp_path)
+    ran = offline("add", ".")
+    assert ran.code == 6
+    assert ran.err.count("unreachable") == 1
+    assert ran.out.strip() == "3 files: 1 failed, 2 not tried"
+    listed = offline("add", ".", "--json")
+    assert (listed.code, len(listed.json)) == (6, 3)
+    assert {one["error"]["code"] for one in listed.json} == {"unavailable"}
+
+
+def test_on_a_terminal_the_outcome_is_what_stays(kb: Kb, tag: str) -> None:
+    write(kb.folder, f"{tag}.txt")
+    ran = kb.on_terminal("add", f"{tag}.txt", COLUMNS="200")
+    assert ran.code == 0
+    last = ran.out.split("\x1b[K")[-1]
+    assert "\x1b[32madded" in last
+    assert f"{tag}.txt  document" in last
+    assert "1 file: 1 added" in last
