@@ -1,6 +1,6 @@
 """Build src/kb/minilm.onnx: the computation of all-MiniLM-L6-v2, without its weights.
 
-    python -m tools.build_graph MODEL_DIR
+    python -m tools.build_graph MODEL_DIR [TARGET]
 
 The weights stay where they are: every initialiser points into `model.safetensors` by byte offset (ONNX
 external data), so what is committed is small and what is downloaded keeps its published hash. The same input
@@ -160,5 +160,6 @@ def graph_bytes(model_dir: Path) -> bytes:
 
 
 if __name__ == "__main__":
-    GRAPH.write_bytes(graph_bytes(Path(sys.argv[1])))
-    print(f"{GRAPH.name}: {GRAPH.stat().st_size} bytes")
+    source, target = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else GRAPH
+    target.write_bytes(graph_bytes(source))
+    print(f"{target}: {target.stat().st_size} bytes")

@@ -306,8 +306,9 @@ def _translated(graph: Path) -> Iterator[None]:
     try:
         yield
     except Exception as wrong:  # each runtime has its own, without a common base
+        reason = " ".join(str(wrong).split())
         raise Unavailable(
-            f"The embedding model {graph} cannot be run: {wrong}. Run `make setup` again, or check KB_MODEL_DIR."
+            f"The embedding model {graph} cannot be run: {reason} Run `make setup` again, or check KB_MODEL_DIR."
         ) from wrong
 
 

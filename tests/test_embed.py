@@ -1,0 +1,330 @@
+"""Text in, unit vectors out: the reference's vectors, in any batch, on either runtime, queries first."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from kb.embed import QUERY_CACHE, Gate, Ids, RuntimeName, SentenceEmbedder, Vectors, load, usable_cores
+from kb.errors import InvalidRequest, Unavailable
+from kb.model import FINGERPRINT, describe
+from kb.settings import bundled_model_dir
+
+BUNDLED = bundled_model_dir()
+REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm-reference.json").read_text(encoding="utf-8"))
+RUNTIMES: list[RuntimeName] = ["openvino", "onnxruntime"]
+
+# Lengths from nothing to the whole window, in no order.
+MIXED = [
+    "",
+    "one",
+    "word " * 254,
+    "  \n ",
+    "a few words more",
+    "word " * 100,
+    "東京タワー",
+    "middle " * 40,
+    "half \ud83d",
+]
+MIXED += [f"sentence number {number} " * (number % 23 + 1) for number in range(16)]
+
+
+@pytest.fixture(scope="module", params=RUNTIMES)
+def minilm(request: pytest.FixtureRequest) -> SentenceEmbedder:
+    """The real model, on each runtime."""
+    return load(BUNDLED, request.param)
+
+
+class Recorder:
+    """A runtime that answers at once, notes what it was asked for, and can be held."""
+
+    device = "recorder"
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, ...]] = []
+        self.running = threading.Event()
+        self.go = threading.Event()
+        self.go.set()
+
+    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
+        self.runs.append(input_ids.shape)
+        self.running.set()
+        assert self.go.wait(10)
+        return np.tile(input_ids.sum(axis=1, keepdims=True).astype(np.float32), 384)
+
+
+def cosines(a: Vectors, b: Vectors) -> Vectors:
+    found: Vectors = (a * b).sum(axis=-1)
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_vectors_are_those_of_the_reference(minilm: SentenceEmbedder) -> None:
+    vectors = minilm.embed(REFERENCE["texts"])
+    # bfloat16, where the processor has it, keeps three digits.
+    tolerance = 2e-3 if "bf16" in minilm.device else 2e-6
+    assert vectors.dtype == np.float32
+    assert np.allclose(vectors[:, :8], REFERENCE["first"], atol=tolerance)
+    assert np.allclose(vectors @ vectors.T, REFERENCE["cosines"], atol=max(tolerance, 1e-5))
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_the_runtimes_agree() -> None:
+    first, second = (load(BUNDLED, runtime).embed(MIXED) for runtime in RUNTIMES)
+    assert cosines(first, second).min() >= 0.9999
+
+
+def test_a_text_has_the_same_vector_in_any_batch_and_as_a_query(minilm: SentenceEmbedder) -> None:
+    together = minilm.embed(MIXED)
+    reversed_order = minilm.embed(MIXED[::-1])[::-1]
+    alone = np.concatenate([minilm.embed([text]) for text in MIXED])
+    queries = np.stack([minilm.embed_query(text) for text in MIXED])
+    for others in (reversed_order, alone, queries):
+        assert cosines(together, others).min() >= 0.9999
+
+
+def test_nothing_gives_nothing(minilm: SentenceEmbedder) -> None:
+    assert minilm.embed([]).shape == (0, 384)
+
+
+def test_the_model_says_what_it_is(minilm: SentenceEmbedder) -> None:
+    assert (minilm.name, minilm.dimensions, minilm.max_tokens) == ("all-MiniLM-L6-v2", 384, 256)
+    assert minilm.fingerprint == FINGERPRINT
+
+
+def test_a_text_over_the_window_is_refused_with_its_length(minilm: SentenceEmbedder) -> None:
+    assert minilm.embed(["word " * 254]).shape == (1, 384)
+    with pytest.raises(InvalidRequest, match=r"Text 2 of 2 has 257 tokens.*at most 256") as refusal:
+        minilm.embed(["fits", "word " * 255])
+    assert refusal.value.details == {"tokens": 257, "max_tokens": 256}
+
+
+@pytest.mark.parametrize("query", ["word " * 400, "각" * 1000, "😀 " * 1000, "x" * 2000])
+def test_a_query_of_2000_characters_is_read_to_its_end(minilm: SentenceEmbedder, query: str) -> None:
+    vector = minilm.embed_query(query)
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    assert np.isfinite(vector).all()
+
+
+def test_a_long_query_is_the_mean_of_its_windows(minilm: SentenceEmbedder) -> None:
+    halves = minilm.embed(["apple " * 254, "justice " * 127])
+    expected = 256 * halves[0] + 129 * halves[1]
+    vector = minilm.embed_query("apple " * 254 + "justice " * 127)
+    assert cosines(vector, expected / np.linalg.norm(expected)) >= 0.9999
+
+
+def test_texts_go_in_small_batches_of_like_length() -> None:
+    runtime = Recorder()
+    SentenceEmbedder(describe(BUNDLED), runtime).embed(["word " * 198, "one", "word " * 190] * 4)
+    assert runtime.runs == [(4, 8), (4, 192), (4, 200)]
+
+
+def test_a_query_asked_again_is_not_run_again() -> None:
+    runtime = Recorder()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    first = embedder.embed_query("the same")
+    assert embedder.embed_query("the same") is first
+    assert len(runtime.runs) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1
+
+
+def test_the_query_cache_is_bounded_and_counted() -> None:
+    embedder = SentenceEmbedder(describe(BUNDLED), Recorder())
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(embedder.embed_query, [f"query {number}" for number in range(QUERY_CACHE + 50)]))
+    embedder.embed_query(f"query {QUERY_CACHE + 49}")
+    counts = embedder.query_cache
+    assert (counts.size, counts.capacity, counts.misses, counts.hits) == (QUERY_CACHE, QUERY_CACHE, QUERY_CACHE + 50, 1)
+
+
+def test_a_waiting_query_goes_before_the_next_batch_of_bulk_work() -> None:
+    runtime = Recorder()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    runtime.go.clear()
+    with ThreadPoolExecutor(3) as pool:
+        bulk = pool.submit(embedder.embed, ["word " * 198] * 12)
+        assert runtime.running.wait(10)
+        more = pool.submit(embedder.embed, ["word " * 190] * 4)
+        until(lambda: embedder.gate.waiting == 1)
+        query = pool.submit(embedder.embed_query, "urgent")
+        until(lambda: embedder.gate.waiting == 2)
+        runtime.go.set()
+        bulk.result(10)
+        more.result(10)
+        query.result(10)
+    # The query overtakes; the two callers with bulk work then take turns.
+    assert runtime.runs == [(4, 200), (1, 3), (4, 192), (4, 200), (4, 200)]
+
+
+def test_a_failure_lets_the_next_one_through() -> None:
+    gate = Gate()
+    with pytest.raises(ZeroDivisionError), gate.bulk():
+        raise ZeroDivisionError
+    with gate.query():
+        assert gate.waiting == 0
+
+
+def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: SentenceEmbedder) -> None:
+    expected = minilm.embed(MIXED)
+    minilm._query.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        queries = pool.map(minilm.embed_query, MIXED)
+        batches = pool.map(minilm.embed, [MIXED[start : start + 7] for start in range(0, len(MIXED), 7)])
+        assert cosines(np.stack(list(queries)), expected).min() >= 0.9999
+        assert cosines(np.concatenate(list(batches)), expected).min() >= 0.9999
+
+
+def test_bfloat16_is_used_only_where_the_processor_computes_in_it() -> None:
+    openvino = pytest.importorskip("openvino")
+    capable = "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    assert load(BUNDLED, "openvino").device == f"cpu (OpenVINO, {'bf16' if capable else 'f32'})"
+
+
+def test_without_openvino_onnx_runtime_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    assert load(BUNDLED).device == "cpu (ONNX Runtime, f32)"
+    with pytest.raises(Unavailable, match="openvino"):
+        load(BUNDLED, "openvino")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(Unavailable, match=r"no runtime.*make setup"):
+        load(BUNDLED)
+
+
+def test_embedding_imports_no_torch_and_opens_no_socket() -> None:
+    program = """
+import os, sys
+def forbid(event, arguments):
+    if event.startswith("socket."):
+        os._exit(3)
+sys.addaudithook(forbid)
+from kb.embed import load
+from kb.settings import bundled_model_dir
+for runtime in ("openvino", "onnxruntime"):
+    embedder = load(bundled_model_dir(), runtime)
+    embedder.embed(["some text", "more text"])
+    embedder.embed_query("a query")
+assert not {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
+links = []
+if sys.platform == "linux":
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+        except FileNotFoundError:
+            pass  # the folder's own descriptor
+assert not [link for link in links if link.startswith("socket:")], links
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, stdin=subprocess.DEVNULL)
+
+
+def test_threads_are_as_many_as_cores_may_be_used() -> None:
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this platform does not bind threads to cores")
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert 1 <= usable_cores() <= len(allowed)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Another model: it looks up (3 dimensions) each token, and says nothing about pooling or length."""
+    folder = tmp_path / "other-model"
+    (folder / "1_Pooling").mkdir(parents=True)
+    (folder / "onnx").mkdir()
+    for name in ("tokenizer.json", "sentence_bert_config.json"):
+        shutil.copy(BUNDLED / name, folder / name)
+    write_pooling(folder, "mean")
+    write_graph(folder, ["input_ids", "attention_mask", "token_type_ids"], "last_hidden_state")
+    return folder
+
+
+def write_pooling(folder: Path, mode: str, dimensions: int = 3) -> None:
+    config = {"word_embedding_dimension": dimensions, "pooling_mode": mode}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
+
+
+def table() -> Vectors:
+    return np.random.default_rng(7).normal(size=(30522, 3)).astype(np.float32)
+
+
+def write_graph(folder: Path, inputs: list[str], output: str) -> None:
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["found"]),
+        helper.make_node("Add", [inputs[1], inputs[-1]], ["given"]),
+        helper.make_node("Cast", ["given"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["numbers", "nought"], ["noughts"]),
+        helper.make_node("Unsqueeze", ["noughts", "last"], ["column"]),
+        helper.make_node("Add", ["found", "column"], [output]),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(table(), "table"),
+        onnx.numpy_helper.from_array(np.zeros((), np.float32), "nought"),
+        onnx.numpy_helper.from_array(np.array([2]), "last"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "other",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", "length", 3])],
+        constants,
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    onnx.save(made, folder / "onnx" / "model.onnx")
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_another_model_is_pooled_as_it_says(other: Path, pooling: str, runtime: RuntimeName) -> None:
+    write_pooling(other, pooling)
+    embedder = load(other, runtime)
+    texts = ["one", "a longer text of some words"]
+    vectors = embedder.embed(texts)
+    for vector, ids in zip(vectors, embedder.tokenizer.ids(texts), strict=True):
+        expected = table()[ids].mean(axis=0) if pooling == "mean" else table()[ids[0]]
+        assert np.allclose(
+            vector, expected / np.linalg.norm(expected), atol=1e-2 if "bf16" in embedder.device else 1e-6
+        )
+    assert embedder.name == "other-model"
+    assert embedder.fingerprint != FINGERPRINT
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_model_that_does_not_fit_is_refused(other: Path, runtime: RuntimeName) -> None:
+    write_pooling(other, "mean", dimensions=5)
+    with pytest.raises(Unavailable, match=r"3 dimensions.*says 5"):
+        load(other, runtime)
+    write_pooling(other, "mean")
+    write_graph(other, ["input_ids", "attention_mask", "pixel_values"], "last_hidden_state")
+    with pytest.raises(Unavailable, match="asks for pixel_values"):
+        load(other, runtime)
+    (other / "onnx" / "model.onnx").write_bytes(b"not a graph")
+    with pytest.raises(Unavailable, match=r"cannot be run.*make setup"):
+        load(other, runtime)
+
+
+def test_what_goes_wrong_in_a_runtime_is_one_of_our_errors(other: Path) -> None:
+    runtime = load(other, "onnxruntime")._runtime
+    beyond = np.full((1, 2), 10**6, np.int64)
+    with pytest.raises(Unavailable, match=r"cannot be run"):
+        runtime.run(beyond, beyond)
