@@ -173,6 +173,20 @@ def test_a_closed_pipe_is_quiet(serve: Serve, words: list[str]) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_output_that_cannot_be_written_is_one_sentence(serve: Serve) -> None:
+    stub = serve(b'{"query": "x", "results": [], "notice": "n"}')
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "search", "x"],
+            env={**os.environ, "KB_ENGINE_URL": stub.url},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, b"kb: the output cannot be written: No space left on device.\n")
+
+
 def test_text_that_the_terminal_cannot_show_is_escaped_and_not_fatal(serve: Serve, tmp_path: Path) -> None:
     stub = serve(json.dumps({"query": "x", "results": [], "notice": "世界 \x9b"}).encode())
     run = Kb(stub.url, tmp_path)

@@ -78,6 +78,10 @@ def test_wrapping_breaks_scripts_without_spaces_and_long_addresses() -> None:
     assert wrapped("see https://example.org/long/path now", 12) == ["see", "https://exam", "ple.org/long", "/path now"]
 
 
+def test_wrapping_keeps_indents() -> None:
+    assert wrapped("if x:\n    do this and that", 16) == ["if x:", "    do this and", "    that"]
+
+
 def test_wrapping_keeps_paragraphs() -> None:
     assert wrapped("\n\none\ntwo\n\n\n\nthree\n", 20) == ["one", "two", "", "three"]
 

@@ -41,7 +41,8 @@ def test_on_a_terminal_the_passage_is_wrapped_and_the_words_stand_out(serve: Ser
 
 
 def test_wide_characters_fit_the_terminal_too(serve: Serve, tmp_path: Path) -> None:
-    run = engine(serve, tmp_path, hit(title="世界" * 5, text="漢字かな交じり文👍" * 20))
+    long = {"page": 3, "heading": "見出し" * 20}
+    run = engine(serve, tmp_path, hit(title="世界" * 20, text="漢字かな交じり文👍" * 20, tags=["札"] * 30, anchor=long))
     shown = run.on_terminal("search", "漢字").out
     assert all(width(line) <= 60 for line in shown.splitlines())
 

@@ -134,6 +134,8 @@ class Adder:
 
     def _described(self, document_id: int) -> tuple[str, str]:
         """What became of the file, the parts that could not be read included: no page is lost in silence."""
+        from kb.cli.screen import plural
+
         document = self.client.document(document_id, max_chunks=0)
         detail = f"document {document_id}, {plural(document['chunk_count'], 'passage')}"
         lost = [entry for entry in document["ledger"] if entry["state"] == "failed"]
@@ -145,10 +147,6 @@ class Adder:
 
 def _named(path: str) -> "Json":
     return {"path": path, "source_path": os.path.realpath(path)}
-
-
-def plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def report(outcome: Outcome) -> None:
@@ -164,6 +162,8 @@ def report(outcome: Outcome) -> None:
 
 
 def summary(outcomes: list[Outcome]) -> str:
+    from kb.cli.screen import plural
+
     counts: dict[str, int] = {}
     for outcome in outcomes:
         counts[outcome.state] = counts.get(outcome.state, 0) + 1

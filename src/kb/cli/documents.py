@@ -181,7 +181,10 @@ def remove(args: argparse.Namespace) -> int:
             return DECLINED
     if len(args.ids) == 1:
         removed = client.delete_document(args.ids[0])
-        print_json(removed) if args.json else _tell_removed(removed)
+        if args.json:
+            print_json(removed)
+        else:
+            _tell_removed(removed)
         return 0
     return _remove_all(client, args)
 
@@ -208,17 +211,19 @@ def _remove_all(client: "Client", args: argparse.Namespace) -> int:
 
 
 def _tell_removed(removed: "Json") -> None:
-    print(f"Deleted document {removed['document_id']} ({removed['chunks_removed']} passages).")
+    from kb.cli.screen import plural
+
+    print(f"Deleted document {removed['document_id']} ({plural(removed['chunks_removed'], 'passage')}).")
 
 
 def _agreed(documents: "list[Json]") -> bool:
-    from kb.cli.screen import one_line
+    from kb.cli.screen import one_line, plural
     from kb.errors import InvalidRequest
 
     if not sys.stdin.isatty():
         raise InvalidRequest("Deleting asks first, and nobody is there to answer: say --yes.")
     for document in documents:
-        passages = document["chunk_count"]
-        print(one_line(f"{document['id']}  {document['title']} ({passages} passages)"), file=sys.stderr)
+        passages = plural(document["chunk_count"], "passage")
+        print(one_line(f"{document['id']}  {document['title']} ({passages})"), file=sys.stderr)
     print("Delete for good? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

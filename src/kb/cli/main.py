@@ -5,6 +5,7 @@ error tree. An interrupt exits 130 with one sentence, a closed pipe is quiet. Mo
 next to nothing at their top, so that `kb --help` and `kb search` feel instant.
 """
 
+import errno
 import importlib
 import os
 import sys
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kb.errors import KBError
 
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
+OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
 # Every command and the module that declares it, in the order of the help.
 COMMANDS = {
@@ -70,10 +72,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nkb: interrupted; what the engine has accepted goes on there.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has gone; what is still buffered must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return PIPE_CLOSED
+    except OSError as failed:
+        if failed.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        print(f"kb: the output cannot be written: {failed.strerror}.", file=sys.stderr)
+        return OUTPUT_LOST
     return code
+
+
+def _drop_output() -> None:
+    """What is still buffered must not complain at exit: nobody can read it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:

@@ -17,6 +17,7 @@ _SPACE = re.compile(r"\s+")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 _DEFAULT_COLUMNS = 80
+_WIDEST_COLUMN = 40
 _WIDEST_PASSAGE = 100  # longer lines are hard to read, however wide the window
 
 
@@ -28,6 +29,10 @@ def escaped(text: str) -> str:
 def one_line(text: object) -> str:
     """The text on one line, safe to print."""
     return escaped(_SPACE.sub(" ", str(text)).strip())
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def width(text: str) -> int:
@@ -67,10 +72,11 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """The text as lines that fit; its own line ends are kept, runs of blank lines become one."""
+    """The text as lines that fit; its own lines and their indents are kept, runs of blank lines become one."""
     lines: list[str] = []
     for paragraph in text.expandtabs(4).split("\n"):
-        filled = _filled(paragraph, max(columns, 8))
+        indent = min(len(paragraph) - len(paragraph.lstrip(" ")), columns // 2)
+        filled = [" " * indent + line for line in _filled(paragraph, max(columns - indent, 4))]
         if filled or (lines and lines[-1]):
             lines.extend(filled or [""])
     while lines and not lines[-1]:
@@ -138,12 +144,13 @@ class Screen:
             self.say((indent + self.mark(line, pattern)).rstrip())
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Aligned columns on a terminal, the last one shortened; lines of tab-separated values elsewhere."""
+        """Aligned columns on a terminal, shortened to fit; lines of tab-separated values elsewhere."""
         cells = [[one_line("" if value is None else value) for value in row] for row in rows]
         if not self.terminal:
             for row in cells:
                 self.say("\t".join(row))
             return
+        cells = [[*(cut(cell, _WIDEST_COLUMN) for cell in row[:-1]), row[-1]] for row in cells]
         widths = [max(map(width, column)) for column in zip(heads, *cells, strict=True)]
         for number, row in enumerate([list(heads), *cells]):
             padded = [cell + " " * (size - width(cell)) for cell, size in zip(row[:-1], widths[:-1], strict=True)]

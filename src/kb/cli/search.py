@@ -74,15 +74,18 @@ def show(answer: dict[str, Any]) -> None:
 
 
 def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None") -> None:
-    from kb.cli.screen import one_line
+    from kb.cli.screen import cut, one_line, width
 
-    place = " · ".join(citation(hit["anchor"]))
-    title = screen.style(one_line(hit["title"]), "bold")
-    screen.say(f"{rank}. {title}" + (screen.style(f"  {one_line(place)}", "cyan") if place else ""))
+    room = screen.columns - 5
+    title = cut(one_line(hit["title"]), room)
+    place = cut(one_line(" · ".join(citation(hit["anchor"]))), room)
+    # Citation and title share a line where it is wide enough.
+    between = "  " if width(title) + width(place) < room else "\n   "
+    screen.say(f"{rank}. {screen.style(title, 'bold')}" + (between + screen.style(place, "cyan") if place else ""))
     facts = [f"score {hit['score']:.2f}", f"document {hit['document_id']}", hit["doc_type"]]
     if hit["tags"]:
         facts.append("tags " + ", ".join(hit["tags"]))
-    screen.say("   " + screen.style(one_line(" · ".join(facts)), "dim"))
+    screen.say("   " + screen.style(cut(one_line(" · ".join(facts)), room), "dim"))
     screen.passage(hit["text"], "   ", pattern)
     if hit.get("truncated"):
         screen.say("   " + screen.style("(cut to fit --max-tokens)", "dim"))
