@@ -212,16 +212,9 @@ def test_a_broken_answer_of_an_engine_is_an_error(status: int, body: bytes) -> N
         read_answer(ENGINE, status, "3.0.0", body)
 
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="the engine has no route for it yet")
-
-
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=NOT_YET) if name in ("cancel_job", "retry_job") else name
-        for name in vars(Calls)
-        if not name.startswith("_") and name != "send"
-    ],
+    [name for name in vars(Calls) if not name.startswith("_") and name != "send"],
 )
 def test_every_call_names_a_route_that_the_engine_has(name: str) -> None:
     from kb.api.app import openapi_document

@@ -29,7 +29,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What a command starts is imported inside its function, so that no other command pays for it.
 STARTS = {"kb.cli.serve": {"api"}}
 # An upload is streamed into a staged file; the API knows its type until the engine hands it out.
-TOLERATED = {("kb.api.uploads", "kb.store.originals")}
 STANDARD_LIBRARY_ONLY = {"nouns", "errors", "settings", "client", "cli"}
 
 
@@ -87,13 +86,8 @@ def test_a_part_imports_only_what_lies_below_it(part: str) -> None:
         if part_of(found.module) == part
         and part_of(found.target) not in MAY_IMPORT[part] | {part}
         and not (found.lazy and part_of(found.target) in STARTS.get(found.module, set()))
-        and (found.module, found.target) not in TOLERATED
     ]
     assert not wrong
-
-
-def test_what_is_tolerated_is_still_needed() -> None:
-    assert {(found.module, found.target) for found in INTERNAL} >= TOLERATED
 
 
 def test_no_two_parts_import_each_other() -> None:

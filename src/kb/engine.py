@@ -228,6 +228,12 @@ class Engine:
     def job(self, job_id: str) -> Job:
         return self.queue.get(job_id)
 
+    def cancel_job(self, job_id: str) -> Job:
+        return self.queue.cancel(job_id)
+
+    def retry_job(self, job_id: str) -> Job:
+        return self.queue.retry(job_id)
+
     def jobs(self, status: JobStatus | None, limit: int, offset: int) -> JobList:
         with self._database.read() as tx:
             return JobList(*jobs.page(tx, status, limit, offset))

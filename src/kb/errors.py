@@ -28,7 +28,7 @@ class KBError(Exception):
     exit_code: ClassVar[int] = 1
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, **details: Any) -> None:
+    def __init__(self, message: str, /, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.details = details
@@ -124,6 +124,10 @@ def from_body(body: dict[str, Any]) -> KBError:
     error = body.get("error") or {}
     cls = next((cls for cls in every_error() if cls.code == error.get("code")), KBError)
     return cls(str(error.get("message") or "the engine gave no reason"), **(error.get("details") or {}))
+
+
+class JobCancelled(Exception):
+    """Somebody asked for this job to stop, and it did."""
 
 
 class JobFailure(Exception):

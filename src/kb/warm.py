@@ -28,7 +28,8 @@ class WarmingEmbedder:
         self._embedder: SentenceEmbedder | None = None
 
     def start(self) -> None:
-        threading.Thread(target=self._load, name="load-model", daemon=True).start()
+        """Not a daemon: a process that ends in the middle of loading would be aborted by the runtime."""
+        threading.Thread(target=self._load, name="load-model").start()
 
     @property
     def name(self) -> str:

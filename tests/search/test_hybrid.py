@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kb import terms
 from kb.embed import SentenceEmbedder
 from kb.nouns import Anchor, Filter, Mode, SearchRequest
 from kb.search.hybrid import Searcher
-from kb.search.keywords import B, K1, KeywordIndex
+from kb.search.keywords import K1, B, KeywordIndex
 from kb.search.live import LiveChunks
 from kb.store import chunks, documents
+from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 from kb.store.sqlite.database import SQLiteDatabase
@@ -24,8 +27,9 @@ TARGETS = 30
 RANDOM = np.random.default_rng(7)
 
 
-def unit(vector: np.ndarray) -> np.ndarray:
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
+def unit(vector: NDArray[np.floating[Any]]) -> Vector:
+    scaled: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
+    return scaled
 
 
 class Corpus:
@@ -35,12 +39,12 @@ class Corpus:
         migrate(path, terms.index_terms)
         self.database = SQLiteDatabase(path)
         self.live = LiveChunks(embedder.dimensions)
-        self.vectors: dict[int, np.ndarray] = {}
+        self.vectors: dict[int, Vector] = {}
         self.texts: dict[int, list[str]] = {}
         self.tags: dict[int, str] = {}
         self.searcher = Searcher(self.database, self.live, KeywordIndex(), embedder)
 
-    def add(self, text: str, vector: np.ndarray, tag: str) -> None:
+    def add(self, text: str, vector: Vector, tag: str) -> None:
         body = terms.index_terms(text)
         with self.database.write() as tx:
             document_id = documents.reserve(tx)

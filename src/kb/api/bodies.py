@@ -45,6 +45,7 @@ def real_metadata(metadata: Json) -> Json:
 
 
 Text = Annotated[str, AfterValidator(real_text)]
+NoteText = Annotated[str, Field(min_length=1, description="The whole text, at most 1 MB."), AfterValidator(real_text)]
 Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text), AfterValidator(real_tag)]
 Tags = Annotated[list[Tag], Field(max_length=100)]
 Title = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(real_text)]
@@ -73,7 +74,7 @@ class SearchBody(Body):
     vec_only: bool = Field(False, description="Meaning only; overrides `mode`.")
     min_score: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Leave out what scores lower.")
     source_path: SourcePath | None = None
-    media_type: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+    media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text)] | None = None
     created_after: Moment | None = Field(None, description="Inclusive.")
     created_before: Moment | None = Field(None, description="Exclusive.")
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
@@ -107,7 +108,7 @@ class SearchBody(Body):
 
 
 class NoteBody(Body):
-    text: Annotated[Text, Field(min_length=1, description="At most 1 MB.")]
+    text: NoteText
     title: Title | None = None
     tags: Tags | None = None
     source_path: SourcePath | None = Field(None, description="When given, the path is the note's identity.")
@@ -130,7 +131,7 @@ class TagsBody(Body):
 
 
 class UpdateNoteBody(Body):
-    text: Annotated[Text, Field(min_length=1, description="The whole new text, at most 1 MB.")]
+    text: NoteText
     expected_version: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
         None, description="Refuse with 409 when the note is at another version."
     )
@@ -161,14 +162,14 @@ class JobsQuery(PageQuery):
 
 class DocumentsQuery(PageQuery):
     source_path: Text | None = None
-    tag: Text | None = None
+    tag: Annotated[list[Text], Field(max_length=100)] = Field([], description="May be repeated; all must match.")
     doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES]})
     sort: Sort = "recent"
     order: Order | None = Field(None, description="`desc`, but `asc` for `filename`, unless given.")
 
     def filter(self) -> Filter:
         return Filter(
-            tags=(self.tag,) if self.tag is not None else (),
+            tags=tuple(self.tag),
             doc_type=known_doc_type(self.doc_type),
             source_path=self.source_path,
         )

@@ -25,8 +25,9 @@ async def ours(_: Request, error: Exception) -> Response:
 
 async def invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError | ValidationError)
+    framed = isinstance(error, RequestValidationError)
     problems = [
-        {"field": field_name(problem), "problem": problem["msg"].removeprefix("Value error, ")}
+        {"field": field_name(problem, framed=framed), "problem": problem["msg"].removeprefix("Value error, ")}
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
@@ -46,8 +47,8 @@ async def framework(request: Request, error: Exception) -> Response:
     return error_answer(KBError(str(error.detail)))
 
 
-def field_name(problem: Any) -> str:
-    """`body.tags.0` for a reader is `tags.0`; broken JSON has no field."""
+def field_name(problem: Any, *, framed: bool) -> str:
+    """The framework says `body.tags.0`, a reader `tags.0`; broken JSON has no field."""
     if problem["type"] == "json_invalid":
         return ""
-    return ".".join(str(step) for step in problem["loc"] if step not in ("body", "query", "path"))
+    return ".".join(str(step) for step in problem["loc"][framed:])

@@ -8,12 +8,13 @@ import hmac
 import logging
 from urllib.parse import urlsplit
 
+from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
 from kb.api.answers import error_answer
-from kb.errors import Forbidden, KBError, TooLarge, Unauthorized
+from kb.errors import Forbidden, KBError, Unauthorized
 from kb.settings import LOOPBACK, Settings
 
 log = logging.getLogger(__name__)
@@ -100,7 +101,8 @@ def limited(scope: Scope, receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > MAX_BODY:
-            raise TooLarge(f"The request's body is larger than {MAX_BODY // 2**20} MB.")
+            # Of the framework's own kind, since it would take any other for a body that cannot be read.
+            raise HTTPException(413, f"The request's body is larger than {MAX_BODY // 2**20} MB.")
         return message
 
     return receive_some

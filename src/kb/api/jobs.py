@@ -18,6 +18,8 @@ from kb.nouns import Accepted, Job, JobList
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
+JobId = Annotated[str, Path(description="The job's uuid.", max_length=200)]
+
 
 def multipart_schema() -> dict[str, Any]:
     schema = FileForm.model_json_schema()
@@ -60,9 +62,21 @@ def list_jobs(engine: EngineOf, query: Annotated[JobsQuery, Query()]) -> Respons
 
 
 @router.get("/{id}", response_model=Job, responses=errors(404))
-def get_job(engine: EngineOf, id: Annotated[str, Path(description="The job's uuid.")]) -> Response:  # noqa: A002
+def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """How far a job is, or how it ended."""
     return Answer(engine.job(id))
+
+
+@router.post("/{id}/cancel", response_model=Job, responses=errors(404, 409))
+def cancel_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
+    """Stop a job that waits or runs. Nothing of its content remains."""
+    return Answer(engine.cancel_job(id))
+
+
+@router.post("/{id}/retry", response_model=Job, responses=errors(404, 409))
+def retry_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
+    """Run a failed or cancelled job again."""
+    return Answer(engine.retry_job(id))
 
 
 async def add_note(engine: Engine, request: Request) -> Accepted:

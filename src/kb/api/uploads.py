@@ -2,7 +2,7 @@
 
 import json
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -11,17 +11,22 @@ from starlette.requests import Request
 
 from kb.api.bodies import FileForm
 from kb.errors import InvalidRequest, TooLarge
-from kb.store.originals import Staged
 
 MAX_FIELDS_BYTES = 2**20  # all fields beside the file
 
 
-class Upload:
-    """Takes the parser's events: the file's bytes go to `staged`, the fields are collected."""
+class Sink(Protocol):
+    """Where the file's bytes go."""
 
-    def __init__(self, staged: Staged, boundary: bytes) -> None:
+    def write(self, data: bytes) -> None: ...
+
+
+class Upload:
+    """Takes the parser's events: the file's bytes go to `sink`, the fields are collected."""
+
+    def __init__(self, sink: Sink, boundary: bytes) -> None:
         self.filename: str | None = None
-        self._staged = staged
+        self._sink = sink
         self._fields: dict[str, list[str]] = {}
         self._field_bytes = 0
         self._reset()
@@ -97,7 +102,7 @@ class Upload:
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._is_file:
-            self._staged.write(data[start:end])
+            self._sink.write(data[start:end])
             return
         self._field_bytes += end - start
         if self._field_bytes > MAX_FIELDS_BYTES:
@@ -112,13 +117,13 @@ class Upload:
         self.ended = True
 
 
-async def receive(request: Request, staged: Staged) -> Upload:
-    """Read the whole body; the file's bytes end up in `staged`."""
+async def receive(request: Request, sink: Sink) -> Upload:
+    """Read the whole body; the file's bytes end up in `sink`."""
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
         raise InvalidRequest("The Content-Type names no multipart boundary.")
-    upload = Upload(staged, boundary)
+    upload = Upload(sink, boundary)
     async for block in request.stream():
         if block:
             await run_in_threadpool(upload.feed, block)
@@ -132,7 +137,8 @@ async def receive(request: Request, staged: Staged) -> Upload:
 def base_name(filename: str) -> str:
     """The last part of a name, whatever system it comes from; what a path would do with the rest does not matter."""
     name = PurePosixPath(filename.replace("\\", "/")).name
-    return "".join(char for char in name if char.isprintable())[:255] or "upload"
+    name = "".join(char for char in name if char.isprintable())[:255]
+    return name if name.strip(". ") else "upload"
 
 
 def decoded(data: bytes) -> str:

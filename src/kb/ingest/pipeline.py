@@ -7,9 +7,8 @@ its tags and finishes the job. A document never appears twice or half.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kb.ingest.chunk import Kind
-
 from kb.errors import JobFailure
+from kb.ingest.chunk import Kind
 from kb.ingest.extract import EXTRACTORS, Part
 from kb.ingest.extract.text import markdown_title
 from kb.ingest.prepare import Preparer
@@ -112,6 +111,7 @@ class Pipeline:
             passages = self._preparer.passages(part, kind)
             for batch in self._preparer.batches(part, passages, title, offset, first=len(written)):
                 with self._database.write() as tx:
+                    jobs.stop_if_cancelled(tx, job_id)
                     ids = chunks.add(tx, document_id, revision, batch)
                     written += zip(ids, batch, strict=True)
                     if len(passages) > len(batch):

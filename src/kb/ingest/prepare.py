@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kb.ingest.chunk import Kind, Passage
-
 from kb import terms
 from kb.embed import Embedder
 from kb.ingest import chunk
+from kb.ingest.chunk import Kind, Passage
 from kb.ingest.extract.part import Part
 from kb.nouns import Anchor
 from kb.store.chunks import NewChunk

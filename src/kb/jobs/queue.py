@@ -48,9 +48,22 @@ class Queue:
         with self._database.read() as tx:
             return jobs.get(tx, job_id)
 
-    def progress(self, job_id: str, completed: int, total: int, step: str) -> None:
+    def cancel(self, job_id: str) -> Job:
         with self._database.write() as tx:
-            jobs.progress(tx, job_id, completed, total, step)
+            job = jobs.cancel(tx, job_id)
+            tx.after_commit(lambda: self.changed(job_id))
+        return job
+
+    def retry(self, job_id: str) -> Job:
+        with self._database.write() as tx:
+            row = jobs.retry(tx, job_id)
+            tx.after_commit(lambda: self._announce(row["lane"]))
+            tx.after_commit(lambda: self.changed(job_id))
+        return jobs.as_job(row)
+
+    def cancelled(self, job_id: str) -> None:
+        with self._database.write() as tx:
+            jobs.cancelled(tx, job_id)
             tx.after_commit(lambda: self.changed(job_id))
 
     def fail(self, job_id: str, code: str, message: str) -> None:

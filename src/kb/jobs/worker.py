@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from kb.errors import JobFailure, KBError
+from kb.errors import JobCancelled, JobFailure, KBError
 from kb.jobs.queue import LANES, Queue
 from kb.store.backend import Row
 
@@ -47,6 +47,9 @@ class Worker:
     def _do(self, job: Row) -> None:
         try:
             self._run(job)
+        except JobCancelled:
+            log.info("job %s was cancelled", job["id"])
+            self._queue.cancelled(job["id"])
         except JobFailure as failure:
             log.warning("job %s failed: %s", job["id"], failure.code)
             self._queue.fail(job["id"], failure.code, failure.message)

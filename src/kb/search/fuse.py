@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float32]
 
-BM25_HALF = np.float32(10)  # the BM25 score that counts as half sure
-KEYWORD_WEIGHT = np.float32(2)  # against 1 for the cosine
+BM25_HALF = 10.0  # the BM25 score that counts as half sure
+KEYWORD_WEIGHT = 2.0  # against 1 for the cosine
 
 
 def sureness(bm25: Scores) -> Scores:
@@ -19,4 +19,9 @@ def sureness(bm25: Scores) -> Scores:
 
 
 def fused(bm25: Scores, cosine: Scores) -> Scores:
-    return (cosine + KEYWORD_WEIGHT * sureness(bm25)) / (1 + KEYWORD_WEIGHT)
+    """The weighted mean, computed in place."""
+    score = sureness(bm25)
+    score *= KEYWORD_WEIGHT
+    score += cosine
+    score /= 1 + KEYWORD_WEIGHT
+    return score

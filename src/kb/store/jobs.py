@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from kb.errors import NotFound
+from kb.errors import Conflict, JobCancelled, NotFound
 from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
 from kb.times import now, seconds_between
@@ -28,6 +28,21 @@ UPDATE jobs SET status = 'completed', finished_at = :now, current_step = NULL, p
 FAIL = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
  WHERE id = :id
+"""
+# One that waits never starts; one that runs stops at its next step.
+CANCEL = """
+UPDATE jobs SET cancelling = (status = 'running'),
+                finished_at = CASE status WHEN 'queued' THEN :now ELSE finished_at END,
+                status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+ WHERE id = :id AND status IN ('queued', 'running')
+"""
+CANCELLED = """
+UPDATE jobs SET status = 'cancelled', cancelling = 0, finished_at = :now, current_step = NULL WHERE id = :id
+"""
+RETRY = """
+UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_message = NULL, started_at = NULL,
+                finished_at = NULL, not_before = NULL, completed_steps = 0, total_steps = 0
+ WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
 # A job that was running when the process died runs again.
 RECOVER = """
@@ -98,6 +113,35 @@ def complete(tx: Transaction, job_id: str, document_id: int, uid: str, chunks: i
 
 def fail(tx: Transaction, job_id: str, code: str, message: str) -> None:
     tx.run(FAIL, {"id": job_id, "now": now(), "code": code, "message": message})
+
+
+def cancel(tx: Transaction, job_id: str) -> Job:
+    job = get(tx, job_id)
+    if job.ended:
+        raise Conflict(f"Job {job_id} is {job.status}; only a job that waits or runs can be cancelled.")
+    tx.run(CANCEL, {"id": job_id, "now": now()})
+    return get(tx, job_id)
+
+
+def stop_if_cancelled(tx: Transaction, job_id: str) -> None:
+    """Raise JobCancelled when somebody asked for it."""
+    if tx.value("SELECT cancelling FROM jobs WHERE id = :id", {"id": job_id}):
+        raise JobCancelled
+
+
+def cancelled(tx: Transaction, job_id: str) -> None:
+    tx.run(CANCELLED, {"id": job_id, "now": now()})
+
+
+def retry(tx: Transaction, job_id: str) -> Row:
+    """Back into the queue, as if it had just arrived."""
+    row = find(tx, job_id)
+    if row["status"] not in ("failed", "cancelled"):
+        raise Conflict(f"Job {job_id} is {row['status']}; only a failed or cancelled job can be retried.")
+    if row["payload"] is None:
+        raise Conflict(f"Job {job_id} no longer knows what it was about. Add the content again.")
+    tx.run(RETRY, {"id": job_id})
+    return find(tx, job_id)
 
 
 def recover(tx: Transaction) -> None:

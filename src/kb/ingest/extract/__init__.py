@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kb.ingest.chunk import Kind
-
 from kb.ingest.extract import text
 from kb.ingest.extract.part import Part
 from kb.nouns import DocType

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -59,17 +60,23 @@ def applied(connection: apsw.Connection) -> int:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     known = len(list(FOLDER.glob("*.sql")))
     if "migrations" in tables:
-        version = connection.execute("SELECT max(version) FROM migrations").fetchone()[0]
+        version = int(one(connection, "SELECT max(version) FROM migrations"))
         if version > known:
             raise KBError(
                 f"This database has schema {version}, made by a newer kb; this one knows {known}. Upgrade kb."
             )
-        return int(version)
+        return version
     if not tables:
         return 0
     if {"documents", "chunks", "chunks_vec", "tags", "jobs"} <= tables:
         return 1
     raise KBError("This SQLite file was not made by kb. Choose another with KB_DATABASE_URL or KB_DATA_DIR.")
+
+
+def one(connection: apsw.Connection, sql: str) -> Any:
+    """The single value that a statement gives."""
+    (row,) = connection.execute(sql).fetchall()
+    return row[0]
 
 
 def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) -> None:
@@ -116,7 +123,7 @@ def count_orphans(connection: apsw.Connection) -> None:
         ("tags", "document_id", "documents"),
     ):
         sql = f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})"
-        if lost := connection.execute(sql).fetchone()[0]:
+        if lost := one(connection, sql):
             log.warning("dropping %d rows of %s that belong to nothing in %s", lost, table, parent)
 
 

@@ -1,6 +1,7 @@
 """Vectors in sqlite-vec's `vec0` table: the durable copy that the index in memory is rebuilt from."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import apsw
 import numpy as np
@@ -23,7 +24,7 @@ class SQLiteVectors:
         self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
 
     def load(self) -> tuple[NDArray[np.int64], Vector]:
-        found = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
+        found: list[tuple[Any, ...]] = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
         ids = np.array([id_ for id_, _ in found], np.int64)
         vectors = np.frombuffer(b"".join(blob for _, blob in found), "<f4")
         order = np.argsort(ids)

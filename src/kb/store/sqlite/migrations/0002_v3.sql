@@ -103,6 +103,7 @@ CREATE TABLE jobs (
     error_code      TEXT,
     error_message   TEXT,
     attempts        INTEGER NOT NULL DEFAULT 0,
+    cancelling      INTEGER NOT NULL DEFAULT 0,         -- 1: it runs, but somebody asked it to stop
     not_before      TEXT,                               -- a retry waits until then
     created_at      TEXT NOT NULL,
     started_at      TEXT,

@@ -1,0 +1,82 @@
+"""How an engine starts, and when it refuses to."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support import Http, StartEngine
+
+
+def second_engine(data_dir: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
+    return subprocess.run(
+        [sys.executable, "-m", "kb.cli.main", "serve"], capture_output=True, text=True, env=environment, timeout=60
+    )
+
+
+def test_a_second_engine_on_a_folder_refuses_and_damages_nothing(tmp_path: Path, start_engine: StartEngine) -> None:
+    first = start_engine()
+    http = Http(first.url)
+    id_ = http.add_note("written before the second engine came")
+    refused = second_engine(tmp_path / "data")
+    assert refused.returncode == 4
+    assert f"process {first.process.pid}" in refused.stderr
+    assert "KB_DATA_DIR" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert http.search("second engine")["results"][0]["document_id"] == id_
+    http.add_note("written after the second engine left")
+
+
+def test_a_port_in_use_is_a_clear_error(tmp_path: Path, start_engine: StartEngine) -> None:
+    first = start_engine(tmp_path / "one")
+    port = first.url.rpartition(":")[2]
+    refused = second_engine(tmp_path / "two", KB_PORT=port)
+    assert refused.returncode == 4
+    assert port in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_other_chunks_ask_for_a_reindex(tmp_path: Path, start_engine: StartEngine) -> None:
+    first = start_engine()
+    Http(first.url).add_note("indexed with the default size")
+    first.stop()
+    refused = second_engine(tmp_path / "data", KB_CHUNK_TOKENS="100")
+    assert refused.returncode == 1
+    assert "kb reindex" in refused.stderr
+    again = start_engine()
+    assert Http(again.url).search("indexed")["total"] == 1
+
+
+def test_a_missing_model_is_a_clear_error(tmp_path: Path) -> None:
+    refused = second_engine(tmp_path / "data", KB_MODEL_DIR=str(tmp_path / "nothing-here"))
+    assert refused.returncode != 0
+    assert "make setup" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_data_folder_is_private(tmp_path: Path, start_engine: StartEngine) -> None:
+    start_engine()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_status_says_what_runs(http: Http) -> None:
+    status = http("GET", "/api/v1/status").json
+    assert set(status) == {
+        "version", "model", "device", "documents", "chunks", "queue", "storage", "limits", "last_updated", "health",
+    }  # fmt: skip
+    assert status["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "max_tokens": 256}
+    assert status["limits"] == {"max_file_mb": 100, "chunk_tokens": 200}
+    assert set(status["queue"]) == {"queued", "running", "failed"}
+    assert status["storage"]["backend"] == "sqlite"
+    assert status["health"]["status"] == "healthy", json.dumps(status["health"])
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path: Path, start_engine: StartEngine) -> None:
+    engine = start_engine(KB_MAX_FILE_MB="1")
+    http = Http(engine.url)
+    refused = http.add_file("big.txt", b"x" * (2**20 + 1))
+    assert (refused.status, refused.json["error"]["code"]) == (413, "file_too_large")
+    assert http.add_file("fits.txt", b"x" * 2**20).json["status"] == "completed"
+    assert list((tmp_path / "data" / "staging").iterdir()) == []

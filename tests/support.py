@@ -1,0 +1,101 @@
+"""A real engine in a process of its own, and a plain HTTP client for it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ADDRESS = re.compile(rb"listens on (http://\S+)")
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Http:
+    """A plain HTTP client for one engine."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str) -> Reply:
+        data = raw if body is None else json.dumps(body).encode()
+        sent = {"Content-Type": "application/json"} if body is not None else {}
+        sent |= self.headers | {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(self.url + path, data, sent, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return Reply(answer.status, dict(answer.headers), answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Reply(error.code, dict(error.headers), error.read())
+
+    def add_note(self, text: str, **given: Any) -> int:
+        """Add a note and wait until it can be found; its id."""
+        reply = self("POST", "/api/v1/jobs?wait=60", {"text": text, **given})
+        assert reply.json.get("status") == "completed", reply.body
+        return int(reply.json["document_id"])
+
+    def add_file(self, filename: str, data: bytes, fields: list[tuple[str, str]] = [], wait: int = 60) -> Reply:  # noqa: B006
+        boundary = "boundary-of-the-test"
+        parts = [
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'.encode() for k, v in fields
+        ]
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{filename}"\r\n\r\n'.encode()
+        raw = b"".join(parts) + head + data + f"\r\n--{boundary}--\r\n".encode()
+        kind = f"multipart/form-data; boundary={boundary}"
+        return self("POST", f"/api/v1/jobs?wait={wait}", raw=raw, Content_Type=kind)
+
+    def search(self, query: str, **given: Any) -> Any:
+        reply = self("POST", "/api/v1/search", {"query": query, **given})
+        assert reply.status == 200, reply.body
+        return reply.json
+
+
+class EngineProcess:
+    """`kb serve` in a process of its own."""
+
+    def __init__(self, data_dir: Path, **settings: str) -> None:
+        self.log = data_dir.parent / f"{data_dir.name}.log"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+        environment |= {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "kb.cli.main", "serve"], stdout=log, stderr=log, env=environment
+            )
+        self.url = self._address()
+
+    def _address(self) -> str:
+        for _ in range(600):
+            if found := ADDRESS.search(self.log.read_bytes()):
+                return found[1].decode()
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"the engine did not start:\n{self.log.read_text()}")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """The exit code, also of an engine that was stopped before."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+StartEngine = Callable[..., EngineProcess]  # settings by name; the test's own data folder unless another is given
