@@ -130,6 +130,10 @@ class JobCancelled(Exception):
     """Somebody asked for this job to stop, and it did."""
 
 
+class JobInterrupted(Exception):
+    """The engine is stopping; the job goes back into the queue."""
+
+
 class JobFailure(Exception):
     """How a job ends when its content cannot be read. Not an answer to a request: it is recorded in the job."""
 

@@ -59,21 +59,21 @@ class Pipeline:
         self._publisher = publisher
         self._changed = changed
 
-    def run(self, job: Row) -> None:
-        """Do one job. Raises JobFailure when its content cannot be read."""
+    def run(self, job: Row, interrupt: Callable[[], None]) -> None:
+        """Do one job; `interrupt` raises between steps when it should stop. JobFailure: it cannot be read."""
         request = AddRequest.from_payload(job["payload"])
         try:
-            self._attempt(job, request)
+            self._attempt(job, request, interrupt)
         except MovedError:
-            self._attempt(job, request)
+            self._attempt(job, request, interrupt)
 
-    def _attempt(self, job: Row, request: AddRequest) -> None:
+    def _attempt(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> None:
         with self._database.write() as tx:
             if self._answered(tx, job, request):
                 return
             document_id, revision = self._place(tx, request)
         try:
-            draft = self._write(job["id"], request, document_id, revision)
+            draft = self._write(job["id"], request, document_id, revision, interrupt)
             with self._database.write() as tx:
                 self._publish(tx, job, request, draft)
         except BaseException:
@@ -99,7 +99,9 @@ class Pipeline:
         document_id = int(found.row["id"]) if found else documents.reserve(tx)
         return document_id, chunks.next_revision(tx, document_id)
 
-    def _write(self, job_id: str, request: AddRequest, document_id: int, revision: int) -> Draft:
+    def _write(
+        self, job_id: str, request: AddRequest, document_id: int, revision: int, interrupt: Callable[[], None]
+    ) -> Draft:
         """Extract, chunk and embed, and write the chunks in batches that nobody sees yet."""
         texts: list[str] = []
         ledger: list[LedgerEntry] = []
@@ -110,8 +112,8 @@ class Pipeline:
             title = title or self._title(request, part)
             passages = self._preparer.passages(part, kind)
             for batch in self._preparer.batches(part, passages, title, offset, first=len(written)):
+                interrupt()
                 with self._database.write() as tx:
-                    jobs.stop_if_cancelled(tx, job_id)
                     ids = chunks.add(tx, document_id, revision, batch)
                     written += zip(ids, batch, strict=True)
                     if len(passages) > len(batch):

@@ -12,7 +12,7 @@ from kb.nouns import Anchor
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
 
-BATCH = 64  # chunks that are embedded and written at a time
+BATCH = 16  # chunks that are embedded and written at a time: half a second, so that a job stops soon
 
 
 class Preparer:

@@ -24,6 +24,7 @@ class Queue:
         self._arrived = dict.fromkeys(LANES, 0)
         self._watchers: dict[str, list[Watcher]] = defaultdict(list)
         self._watching = threading.Lock()
+        self._cancelling: set[str] = set()
 
     def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
         """Part of the caller's transaction: the job exists when that commits."""
@@ -51,8 +52,14 @@ class Queue:
     def cancel(self, job_id: str) -> Job:
         with self._database.write() as tx:
             job = jobs.cancel(tx, job_id)
+            if not job.ended:
+                tx.after_commit(lambda: self._cancelling.add(job_id))
             tx.after_commit(lambda: self.changed(job_id))
         return job
+
+    def is_cancelling(self, job_id: str) -> bool:
+        """Whether somebody asked for a running job to stop."""
+        return job_id in self._cancelling
 
     def retry(self, job_id: str) -> Job:
         with self._database.write() as tx:
@@ -64,6 +71,12 @@ class Queue:
     def cancelled(self, job_id: str) -> None:
         with self._database.write() as tx:
             jobs.cancelled(tx, job_id)
+            tx.after_commit(lambda: self.changed(job_id))
+        self._cancelling.discard(job_id)
+
+    def put_back(self, job_id: str) -> None:
+        with self._database.write() as tx:
+            jobs.recover(tx, job_id)
             tx.after_commit(lambda: self.changed(job_id))
 
     def fail(self, job_id: str, code: str, message: str) -> None:

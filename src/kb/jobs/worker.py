@@ -4,17 +4,21 @@ import logging
 import threading
 from collections.abc import Callable
 
-from kb.errors import JobCancelled, JobFailure, KBError
+from kb.errors import JobCancelled, JobFailure, JobInterrupted, KBError
 from kb.jobs.queue import LANES, Queue
 from kb.store.backend import Row
 
 log = logging.getLogger(__name__)
 
-Run = Callable[[Row], None]
+Interrupt = Callable[[], None]
+Run = Callable[[Row, Interrupt], None]
 
 
 class Worker:
-    """`run` does one job and records its success; what it raises is recorded here."""
+    """`run` does one job and records its success; what it raises is recorded here.
+
+    It is given a function to call between its steps, which raises when the job should not go on.
+    """
 
     def __init__(self, queue: Queue, run: Run) -> None:
         self._queue = queue
@@ -27,7 +31,7 @@ class Worker:
             thread.start()
 
     def stop(self) -> None:
-        """Take no further job and wait for the ones that run."""
+        """Take no further job; the ones that run end, or go back into the queue at their next step."""
         self._stopping.set()
         self._queue.stop()
         for thread in self._threads:
@@ -44,9 +48,18 @@ class Worker:
                 log.exception("the %s worker could not reach the queue", lane)
                 self._stopping.wait(1)
 
+    def _check(self, job_id: str) -> None:
+        if self._queue.is_cancelling(job_id):
+            raise JobCancelled
+        if self._stopping.is_set():
+            raise JobInterrupted
+
     def _do(self, job: Row) -> None:
         try:
-            self._run(job)
+            self._run(job, lambda: self._check(job["id"]))
+        except JobInterrupted:
+            log.info("job %s goes back into the queue", job["id"])
+            self._queue.put_back(job["id"])
         except JobCancelled:
             log.info("job %s was cancelled", job["id"])
             self._queue.cancelled(job["id"])

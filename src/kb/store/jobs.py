@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from kb.errors import Conflict, JobCancelled, NotFound
+from kb.errors import Conflict, NotFound
 from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
 from kb.times import now, seconds_between
@@ -44,9 +44,12 @@ UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_mess
                 finished_at = NULL, not_before = NULL, completed_steps = 0, total_steps = 0
  WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
-# A job that was running when the process died runs again.
+# A job that was running when the process ended runs again, unless somebody had cancelled it.
 RECOVER = """
-UPDATE jobs SET status = 'queued', started_at = NULL, completed_steps = 0, current_step = NULL WHERE status = 'running'
+UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END,
+                finished_at = CASE cancelling WHEN 1 THEN :now END,
+                started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
+ WHERE status = 'running' AND (id = :id OR :id IS NULL)
 """
 
 
@@ -123,12 +126,6 @@ def cancel(tx: Transaction, job_id: str) -> Job:
     return get(tx, job_id)
 
 
-def stop_if_cancelled(tx: Transaction, job_id: str) -> None:
-    """Raise JobCancelled when somebody asked for it."""
-    if tx.value("SELECT cancelling FROM jobs WHERE id = :id", {"id": job_id}):
-        raise JobCancelled
-
-
 def cancelled(tx: Transaction, job_id: str) -> None:
     tx.run(CANCELLED, {"id": job_id, "now": now()})
 
@@ -144,8 +141,9 @@ def retry(tx: Transaction, job_id: str) -> Row:
     return find(tx, job_id)
 
 
-def recover(tx: Transaction) -> None:
-    tx.run(RECOVER)
+def recover(tx: Transaction, job_id: str | None = None) -> None:
+    """Put a job that was interrupted, or every one, back into the queue."""
+    tx.run(RECOVER, {"now": now(), "id": job_id})
 
 
 def counts(tx: Transaction) -> QueueCounts:
