@@ -1,0 +1,1 @@
+"""From what was added to passages that can be found."""
