@@ -3,11 +3,11 @@
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import __version__
-from kb.errors import Conflict, InvalidRequest, NotANote
+from kb.errors import Conflict, InvalidRequest, NotANote, NotFound
 from kb.ingest import detect
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
@@ -19,6 +19,7 @@ from kb.nouns import (
     MAX_NOTE_BYTES,
     Accepted,
     Chunk,
+    Cleared,
     Document,
     DocumentList,
     Filter,
@@ -48,7 +49,18 @@ from kb.store.documents import Content
 from kb.store.originals import Originals, Staged
 from kb.warm import WarmingEmbedder
 
+CLEAR_PHRASE = "DELETE ALL"
 LARGE_FILE = 2**20  # bytes from which on a file goes to the lane of large jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What was put in: a file, or a note's text."""
+
+    filename: str
+    media_type: str
+    path: Path | None = None
+    text: str | None = None
 
 
 class Engine:
@@ -161,6 +173,35 @@ class Engine:
             if row["doc_type"] != "note" and not documents.with_content(tx, row["content_hash"], is_note=False):
                 tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
         return Removed(row["id"], row["filename"], removed)
+
+    def clear(self, confirm: str) -> Cleared:
+        """Everything, for good."""
+        if confirm != CLEAR_PHRASE:
+            raise InvalidRequest(
+                f"This deletes every document. Send confirm={CLEAR_PHRASE!r} to go on; nothing was deleted."
+            )
+        before = self._database.size_bytes()
+        with self._database.write() as tx:
+            self.queue.forget(tx)
+            count, removed = self._publisher.clear(tx)
+        freed = self.originals.clear()
+        self._database.give_back()
+        return Cleared(count, removed, freed + max(before - self._database.size_bytes(), 0))
+
+    def text(self, ref: str, start: int = 0, end: int | None = None) -> str:
+        """The extracted text that anchors point into."""
+        with self._database.read() as tx:
+            return documents.text(tx, documents.find(tx, ref)["id"])[start:end]
+
+    def original(self, ref: str) -> Original:
+        with self._database.read() as tx:
+            row = documents.find(tx, ref)
+            if row["doc_type"] == "note":
+                return Original(f"note-{row['id']}.md", "text/markdown", text=documents.text(tx, row["id"]))
+        path = self.originals.path(row["content_hash"])
+        if not path.exists():
+            raise NotFound(f"The original of document {row['id']} is not kept here; only its text is.")
+        return Original(row["filename"], row["media_type"], path=path)
 
     def edit_tags(self, ref: str, add: list[str], remove: list[str]) -> Document:
         """Atomic; a change that changes nothing sets nothing."""

@@ -98,6 +98,13 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
+class Cleared:
+    documents_removed: int
+    chunks_removed: int
+    bytes_freed: int
+
+
+@dataclass(frozen=True, slots=True)
 class NoteVersion:
     version: int
     text: str

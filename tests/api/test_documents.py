@@ -1,8 +1,10 @@
 """Documents: listed, read, tagged, deleted."""
 
+from pathlib import Path
+
 import pytest
 
-from support import Http
+from support import Http, StartEngine
 
 
 def test_a_document_is_found_by_id_and_by_uid(http: Http) -> None:
@@ -94,3 +96,58 @@ def test_ids_are_never_reused(http: Http) -> None:
     first = http.add_note("here today")
     http("DELETE", f"/api/v1/documents/{first}")
     assert http.add_note("here today") > first
+
+
+def test_text_is_what_anchors_point_into(http: Http) -> None:
+    id_ = http.add_file("anchored.md", "# Über\n\nZwölf Boxkämpfer 🥊 jagen Viktor.".encode()).json["document_id"]
+    text = http("GET", f"/api/v1/documents/{id_}/text")
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    (chunk,) = http("GET", f"/api/v1/documents/{id_}").json["chunks"]
+    assert text.body.decode()[chunk["anchor"]["start"] : chunk["anchor"]["end"]] == chunk["text"]
+    assert http("GET", f"/api/v1/documents/{id_}/text?start=2&end=6").body.decode() == "Über"
+    assert http("GET", f"/api/v1/documents/{id_}/text?start=-1").status == 422
+
+
+def test_originals_come_back_byte_for_byte_as_attachments(http: Http) -> None:
+    data = "Grüße aus Köln, im Original".encode("latin-1")
+    id_ = http.add_file("grüße.txt", data).json["document_id"]
+    original = http("GET", f"/api/v1/documents/{id_}/original")
+    assert original.body == data
+    assert original.headers["content-disposition"] == "attachment; filename*=UTF-8''gr%C3%BC%C3%9Fe.txt"
+    note = http.add_note("A note is its own original\r\n")
+    original = http("GET", f"/api/v1/documents/{note}/original")
+    assert (original.body, original.headers["content-type"]) == (
+        b"A note is its own original\r\n",
+        "text/markdown; charset=utf-8",
+    )
+
+
+def test_clearing_needs_its_phrase_and_leaves_nothing(start_engine: StartEngine, tmp_path: Path) -> None:
+    own = Http(start_engine().url)
+    secret = "the-very-secret-word"
+    own.add_note(f"A note with {secret} in it", tags=["secret"])
+    own.add_file("secret.txt", f"A file with {secret} in it".encode())
+    assert own("DELETE", "/api/v1/documents").status == 422
+    assert own("DELETE", "/api/v1/documents?confirm=delete+all").status == 422
+    assert own.search(secret, mode="fts")["total"] == 2
+    cleared = own("DELETE", "/api/v1/documents?confirm=DELETE%20ALL").json
+    assert (cleared["documents_removed"], cleared["chunks_removed"]) == (2, 2)
+    assert cleared["bytes_freed"] > 0
+    assert own("GET", "/api/v1/documents").json["total"] == 0
+    assert "empty" in own.search(secret)["notice"]
+    left = [file for file in (tmp_path / "data").rglob("*") if file.is_file() and b"very-secret" in file.read_bytes()]
+    assert left == []
+    assert own.add_note("A new beginning") > 2
+
+
+def test_deleted_text_is_nowhere_on_the_disk_once_the_engine_stops(start_engine: StartEngine, tmp_path: Path) -> None:
+    engine = start_engine()
+    own = Http(engine.url)
+    for number in range(20):
+        own.add_note(f"Keep this one, number {number}")
+    gone = own.add_note("Forget the xanthophyll password hunter2hunter2", tags=["xanthophyll-tag"])
+    own("PATCH", f"/api/v1/notes/{gone}", {"text": "Forget the second xanthophyll password too"})
+    own("DELETE", f"/api/v1/documents/{gone}")
+    engine.stop()
+    files = [file for file in (tmp_path / "data").rglob("*") if file.is_file()]
+    assert [file for file in files if b"xanthophyl" in file.read_bytes()] == []

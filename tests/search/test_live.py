@@ -81,3 +81,11 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     for number in kept:
         place = int(snapshot.places_of(np.array([2 * number]))[0])
         assert (snapshot.document_ids[place], snapshot.vectors[place, 0]) == (number, number)
+
+
+def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:
+    chunks.replace(1, [10, 11], [1, 1], rows(2))
+    chunks.clear()
+    assert chunks.snapshot().places_of(np.array([0, 10, 11, 12])).tolist() == [-1] * 4
+    chunks.replace(2, [12], [1], rows(1))
+    assert ids(chunks) == [12]

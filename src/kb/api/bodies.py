@@ -180,6 +180,15 @@ class ChunksQuery(QueryString):
     max_chunks: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
 
 
+class TextQuery(QueryString):
+    start: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+    end: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
+
+
+class ClearQuery(QueryString):
+    confirm: Text = Field("", description="Must be `DELETE ALL`.")
+
+
 def known_doc_type(doc_type: str | None) -> DocType | None:
     if doc_type is None:
         return None

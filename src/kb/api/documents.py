@@ -1,13 +1,15 @@
 """Documents and their tags."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
+from starlette.responses import FileResponse, PlainTextResponse
 
 from kb.api.answers import Answer
-from kb.api.bodies import ChunksQuery, DocumentsQuery, TagsBody
+from kb.api.bodies import ChunksQuery, ClearQuery, DocumentsQuery, TagsBody, TextQuery
 from kb.api.routing import EngineOf, Ref, errors
-from kb.nouns import Document, DocumentList, Removed, TagList
+from kb.nouns import Cleared, Document, DocumentList, Removed, TagList
 
 router = APIRouter(tags=["documents"])
 
@@ -24,6 +26,29 @@ def list_documents(engine: EngineOf, query: Annotated[DocumentsQuery, Query()]) 
 def get_document(engine: EngineOf, id: Ref, query: Annotated[ChunksQuery, Query()]) -> Response:  # noqa: A002
     """One document with its chunks; a note with its text, exactly as written."""
     return Answer(engine.document(id, first_chunk=query.first_chunk, max_chunks=query.max_chunks))
+
+
+@router.get("/documents/{id}/text", response_class=PlainTextResponse, responses=errors(404))
+def get_text(engine: EngineOf, id: Ref, query: Annotated[TextQuery, Query()]) -> Response:  # noqa: A002
+    """The extracted text that anchors point into, as `text/plain`; `start` and `end` count characters."""
+    return PlainTextResponse(engine.text(id, query.start, query.end))
+
+
+@router.get("/documents/{id}/original", response_class=Response, responses=errors(404))
+def get_original(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
+    """What was put in, byte for byte, as an attachment."""
+    original = engine.original(id)
+    disposition = f"attachment; filename*=UTF-8''{quote(original.filename, safe='')}"
+    headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
+    if original.path is not None:
+        return FileResponse(original.path, media_type=original.media_type, headers=headers)
+    return Response(original.text, media_type=original.media_type, headers=headers)
+
+
+@router.delete("/documents", response_model=Cleared, responses=errors())
+def clear(engine: EngineOf, query: Annotated[ClearQuery, Query()]) -> Response:
+    """Delete every document, for good."""
+    return Answer(engine.clear(query.confirm))
 
 
 @router.delete("/documents/{id}", response_model=Removed, responses=errors(404))

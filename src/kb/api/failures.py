@@ -16,6 +16,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(ValidationError, invalid)
     app.add_exception_handler(HTTPException, framework)
+    app.add_exception_handler(Exception, unexpected)
 
 
 async def ours(_: Request, error: Exception) -> Response:
@@ -45,6 +46,11 @@ async def framework(request: Request, error: Exception) -> Response:
     if error.status_code < 500:
         return error_answer(InvalidRequest(f"The request cannot be read: {error.detail}."))
     return error_answer(KBError(str(error.detail)))
+
+
+async def unexpected(_: Request, __: Exception) -> Response:
+    """The server logs what happened; the caller need not see our insides."""
+    return error_answer(KBError("Something went wrong inside the engine. Its log says what; please report it."))
 
 
 def field_name(problem: Any, *, framed: bool) -> str:

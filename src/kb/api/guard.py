@@ -5,7 +5,6 @@ Origin and a cross-site request are refused, with a key or without.
 """
 
 import hmac
-import logging
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
@@ -16,8 +15,6 @@ from kb import __version__
 from kb.api.answers import error_answer
 from kb.errors import Forbidden, KBError, Unauthorized
 from kb.settings import LOOPBACK, Settings
-
-log = logging.getLogger(__name__)
 
 OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
@@ -34,28 +31,18 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
 
         async def with_version(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
                 MutableHeaders(scope=message)["X-KB-Version"] = __version__
             await send(message)
 
         try:
             self._check(scope)
-            await self._app(scope, limited(scope, receive), with_version)
-        except KBError as error:
-            if started:
-                raise
-            await error_answer(error)(scope, receive, with_version)
-        except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
-            if started:
-                raise
-            failure = KBError("Something went wrong inside the engine. Its log says what; please report it.")
-            await error_answer(failure)(scope, receive, with_version)
+        except KBError as refused:
+            await error_answer(refused)(scope, receive, with_version)
+            return
+        await self._app(scope, limited(scope, receive), with_version)
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)

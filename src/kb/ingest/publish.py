@@ -16,6 +16,7 @@ class LiveIndex(Protocol):
 
     def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None: ...
     def remove(self, document_id: int) -> None: ...
+    def clear(self) -> None: ...
 
 
 class Publisher:
@@ -44,3 +45,10 @@ class Publisher:
         documents.delete(tx, document_id)
         tx.after_commit(lambda: self._index.remove(document_id))
         return len(removed)
+
+    def clear(self, tx: Transaction) -> tuple[int, int]:
+        """Take everything out of everything; how many documents and chunks there were."""
+        removed = chunks.clear(tx)
+        count = documents.clear(tx)
+        tx.after_commit(self._index.clear)
+        return count, removed

@@ -57,6 +57,11 @@ class Queue:
             tx.after_commit(lambda: self.changed(job_id))
         return job
 
+    def forget(self, tx: Transaction) -> None:
+        """Part of the caller's transaction: every job ends, and none knows any longer what it was about."""
+        running = jobs.forget(tx)
+        tx.after_commit(lambda: self._cancelling.update(running))
+
     def is_cancelling(self, job_id: str) -> bool:
         """Whether somebody asked for a running job to stop."""
         return job_id in self._cancelling

@@ -39,8 +39,10 @@ class Snapshot:
         found = np.full(len(chunk_ids), -1, np.int32)
         within = chunk_ids < len(self.places)
         found[within] = self.places[chunk_ids[within]]
-        found[found >= len(self.alive)] = -1
-        found[(found >= 0) & ~self.alive[found]] = -1
+        # A place beyond the end belongs to a later moment.
+        there = (found >= 0) & (found < len(self.alive))
+        there[there] = self.alive[found[there]]
+        found[~there] = -1
         return found
 
 
@@ -101,6 +103,11 @@ class LiveChunks:
         with self._changing:
             self._kill(document_id)
             self._publish()
+
+    def clear(self) -> None:
+        self._wait()
+        with self._changing:
+            self._reset(0)
 
     def _wait(self) -> None:
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:

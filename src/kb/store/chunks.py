@@ -120,6 +120,15 @@ def discard(tx: Transaction, document_id: int, revision: int) -> None:
     tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
 
 
+def clear(tx: Transaction) -> int:
+    """Every chunk of every document; how many were published."""
+    count = int(tx.value("SELECT COALESCE(sum(chunk_count), 0) FROM published"))
+    tx.fulltext.clear()
+    tx.vectors.clear()
+    tx.run("DELETE FROM chunks")
+    return count
+
+
 def sweep(tx: Transaction) -> int:
     """Remove what a process that died left unpublished."""
     removed = _remove(tx, tx.column(LEFT_BEHIND))

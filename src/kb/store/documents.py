@@ -187,6 +187,13 @@ def delete(tx: Transaction, document_id: int) -> None:
     tx.run("DELETE FROM documents WHERE id = :id", {"id": document_id})
 
 
+def clear(tx: Transaction) -> int:
+    """Every document, and with it tags, texts, versions; how many there were."""
+    count = int(tx.value("SELECT count(*) FROM published"))
+    tx.run("DELETE FROM documents")
+    return count
+
+
 def set_tags(tx: Transaction, document_id: int, tags: Sequence[str]) -> None:
     tx.run("DELETE FROM tags WHERE document_id = :id", {"id": document_id})
     tx.run_many(

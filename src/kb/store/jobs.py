@@ -36,6 +36,13 @@ UPDATE jobs SET cancelling = (status = 'running'),
                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
  WHERE id = :id AND status IN ('queued', 'running')
 """
+# Nothing of what was deleted lives on in a job.
+FORGET = """
+UPDATE jobs SET cancelling = (status = 'running'),
+                finished_at = CASE status WHEN 'queued' THEN :now ELSE finished_at END,
+                status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+                payload = NULL, filename = NULL
+"""
 CANCELLED = """
 UPDATE jobs SET status = 'cancelled', cancelling = 0, finished_at = :now, current_step = NULL WHERE id = :id
 """
@@ -139,6 +146,12 @@ def retry(tx: Transaction, job_id: str) -> Row:
         raise Conflict(f"Job {job_id} no longer knows what it was about. Add the content again.")
     tx.run(RETRY, {"id": job_id})
     return find(tx, job_id)
+
+
+def forget(tx: Transaction) -> list[str]:
+    """Cancel what is not done and drop what every job was about; the ids of those that run."""
+    tx.run(FORGET, {"now": now()})
+    return tx.column("SELECT id FROM jobs WHERE cancelling = 1")
 
 
 def recover(tx: Transaction, job_id: str | None = None) -> None:

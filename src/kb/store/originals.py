@@ -94,6 +94,14 @@ class Originals:
     def remove(self, sha256: str) -> None:
         self.path(sha256).unlink(missing_ok=True)
 
+    def clear(self) -> int:
+        """Remove every file; how many bytes that were."""
+        files = list(self._folder.glob("??/*"))
+        size = sum(file.stat().st_size for file in files)
+        for file in files:
+            file.unlink(missing_ok=True)
+        return size
+
     def sweep(self, named: set[str]) -> int:
         """Remove what nothing names; how many files that were."""
         orphans = [file for file in self._folder.glob("??/*") if file.name not in named]

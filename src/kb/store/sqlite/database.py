@@ -126,6 +126,12 @@ class SQLiteDatabase:
         files = (self.path, Path(f"{self.path}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
+    def give_back(self) -> None:
+        with self._writer, translated():
+            connection = self._connection()
+            connection.execute("VACUUM").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Close every connection; the last one folds the WAL into the file."""
         with self._writer, self._registry:

@@ -35,6 +35,10 @@ class SQLiteFullText:
     def remove(self, chunk_ids: Iterable[int]) -> None:
         self._connection.executemany("DELETE FROM chunks_fts WHERE rowid = ?", ((id_,) for id_ in chunk_ids))
 
+    def clear(self) -> None:
+        made_anew(self._connection, "chunks_fts")
+        self._connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
+
     def postings(self, term: str, after: int = 0) -> Postings:
         self._connection.execute(VOCABULARY)
         found = self._connection.execute(POSTINGS, (term, after)).fetchone()
@@ -43,3 +47,10 @@ class SQLiteFullText:
         counts = np.zeros((len(chunk_ids), len(COLUMNS)), np.float32)
         np.add.at(counts, (row, packed & 3), 1)
         return Postings(chunk_ids, counts)
+
+
+def made_anew(connection: apsw.Connection, table: str) -> None:
+    """Empty a virtual table by making it again: its rows would otherwise be deleted one by one."""
+    ((sql,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+    connection.execute(f"DROP TABLE {table}")
+    connection.execute(str(sql))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.store.backend import Vector
+from kb.store.sqlite.fulltext import made_anew
 
 
 class SQLiteVectors:
@@ -22,6 +23,9 @@ class SQLiteVectors:
 
     def remove(self, chunk_ids: Iterable[int]) -> None:
         self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
+
+    def clear(self) -> None:
+        made_anew(self._connection, "chunks_vec")
 
     def load(self) -> tuple[NDArray[np.int64], Vector]:
         found: list[tuple[Any, ...]] = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
