@@ -1,0 +1,165 @@
+"""A real engine on a free port with a data folder of its own, and a client that keeps its connection."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kb.client import Call, Calls, Engine, read_answer
+from kb.errors import Unavailable
+from kb.nouns import Json
+from kb.settings import Settings
+
+ADDRESS = re.compile(r"listens on (http://\S+)")
+START_SECONDS = 60
+CLIENT_THREADS = 8
+
+
+class Note(NamedTuple):
+    text: str
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    source_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """How adding went."""
+
+    notes: int
+    chunks: int
+    seconds: float  # from the first request until the last note was searchable
+
+
+class Connection(Calls[Json]):
+    """One connection to the engine, kept alive."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = Engine.of(Settings(engine_url=url))
+        self._http = http.client.HTTPConnection(self._engine.host, self._engine.port, timeout=300)
+
+    def send(self, call: Call) -> Json:
+        body = None if call.body is None else json.dumps(call.body).encode()
+        headers = dict(self._engine.headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            answer = self._exchange(call, body, headers)
+        except (http.client.RemoteDisconnected, ConnectionError):  # the engine drops what is idle for seconds
+            self._http.close()
+            answer = self._exchange(call, body, headers)
+        return read_answer(self._engine, answer.status, answer.headers.get("X-KB-Version"), answer.read())
+
+    def _exchange(self, call: Call, body: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
+        self._http.request(call.method, call.target, body, headers)
+        return self._http.getresponse()
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class EngineProcess:
+    """`kb serve` in a process of its own, ready to answer."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        log_path = data_dir.parent / f"{data_dir.name}.log"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+        environment |= {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", "KB_LOG_LEVEL": "WARNING"}
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kb.cli.main", "serve"], stdout=log, stderr=log, env=environment
+            )
+        try:
+            self.url = self._address(log_path)
+            self._until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def connect(self) -> Connection:
+        return Connection(self.url)
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        self._process.wait(60)
+
+    def _address(self, log: Path) -> str:
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self._process.poll() is None:
+            if found := ADDRESS.search(log.read_text(encoding="utf-8")):
+                return found[1]
+            time.sleep(0.05)
+        raise RuntimeError(f"the engine did not start:\n{log.read_text(encoding='utf-8')}")
+
+    def _until_healthy(self) -> None:
+        connection = self.connect()
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if connection.status()["health"]["status"] == "healthy":
+                connection.close()
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the engine did not become healthy")
+
+
+@contextmanager
+def running_engine(data_dir: Path) -> Iterator[EngineProcess]:
+    engine = EngineProcess(data_dir)
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+def fill(engine: EngineProcess, notes: Sequence[Note]) -> Filled:
+    """Add notes from several clients at once and wait until all can be found."""
+    started = time.perf_counter()
+
+    def add(share: Sequence[Note]) -> None:
+        connection = engine.connect()
+        for note in share:
+            _submit(connection, note)
+        connection.close()
+
+    with ThreadPoolExecutor(CLIENT_THREADS) as clients:
+        list(clients.map(add, [notes[first::CLIENT_THREADS] for first in range(CLIENT_THREADS)]))
+    status = _until_idle(engine)
+    return Filled(len(notes), int(status["chunks"]), time.perf_counter() - started)
+
+
+def _submit(connection: Connection, note: Note) -> None:
+    while True:
+        try:
+            connection.add_note(note.text, title=note.title, tags=note.tags, source_path=note.source_path)
+            return
+        except Unavailable:  # the queue is full: its way of asking for patience
+            time.sleep(0.2)
+
+
+def _until_idle(engine: EngineProcess) -> Json:
+    connection = engine.connect()
+    while True:
+        status = connection.status()
+        queue = status["queue"]
+        if queue["failed"]:
+            raise RuntimeError(f"{queue['failed']} notes could not be added")
+        if not queue["queued"] and not queue["running"]:
+            connection.close()
+            return status
+        time.sleep(0.2)

@@ -1,0 +1,105 @@
+"""How long a search takes through REST, beside the time of embedding the same question.
+
+Every question is asked once, so no cache answers it. For each, this process embeds it and then the engine searches
+for it over a connection that stays open: both take turns, so the machine's noise meets both alike.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from benchmarks.engine import Connection
+from benchmarks.report import Section, median, percentile, verdict
+from kb.embed import SentenceEmbedder
+from kb.nouns import Mode
+
+GOAL_ABOVE_MS = 10.0
+WARM_UP = 50
+
+
+class Kind(NamedTuple):
+    """One way to search."""
+
+    label: str
+    mode: Mode
+    tags: tuple[str, ...] = ()
+
+
+KINDS = (
+    Kind("hybrid", "hybrid"),
+    Kind("fts", "fts"),
+    Kind("vector", "vector"),
+    Kind("hybrid, a tag on 10% of the notes", "hybrid", ("tenth",)),
+    Kind("hybrid, a tag on 1% of the notes", "hybrid", ("hundredth",)),
+)
+
+
+@dataclass(slots=True)
+class Times:
+    """Milliseconds, question by question."""
+
+    calls: list[float] = field(default_factory=list)  # the whole REST call
+    engine: list[float] = field(default_factory=list)  # what the engine says it took
+    embedding: list[float] = field(default_factory=list)  # the same questions in this process
+
+
+def needed(asked: int) -> int:
+    """How many questions a measurement uses up."""
+    return len(KINDS) * asked + WARM_UP
+
+
+def measure(connection: Connection, embedder: SentenceEmbedder, questions: list[str], asked: int) -> Section:
+    waiting = iter(questions)
+    for _ in range(WARM_UP):
+        question = next(waiting)
+        embedder.embed_query(question)
+        connection.search(question)
+    results = {kind: Times() for kind in KINDS}
+    for _ in range(asked):
+        for kind, times in results.items():
+            question = next(waiting)
+            times.embedding.append(timed(lambda q=question: embedder.embed_query(q))[0])  # type: ignore[misc]
+            took, answer = timed(
+                lambda q=question, k=kind: connection.search(q, mode=k.mode, tags=k.tags)  # type: ignore[misc]
+            )
+            if not answer["results"]:
+                raise RuntimeError(f"nothing was found for {question!r}: {answer}")
+            times.calls.append(took)
+            times.engine.append(float(answer["took_ms"]))
+    bare = [timed(connection.health)[0] for _ in range(asked)]
+    return _section(results, bare, asked)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Milliseconds, and what came of it."""
+    started = time.perf_counter()
+    result = work()
+    return (time.perf_counter() - started) * 1000, result
+
+
+def _section(results: dict[Kind, Times], bare: list[float], asked: int) -> Section:
+    rows = []
+    for kind, times in results.items():
+        without = kind.mode == "fts"
+        embedding = 0.0 if without else median(times.embedding)
+        above = median(times.calls) - embedding
+        rows.append(
+            [
+                kind.label,
+                f"{median(times.calls):.1f}",
+                f"{percentile(times.calls, 0.95):.1f}",
+                f"{median(times.engine):.1f}",
+                "-" if without else f"{embedding:.1f}",
+                f"{above:.1f}",
+                f"≤ {GOAL_ABOVE_MS:.0f}, {verdict(above <= GOAL_ABOVE_MS)}",
+            ]
+        )
+    about = (
+        f"{asked} questions of 8 words for each row, each asked once, the rows in turn; `top` 10, one connection kept "
+        "open. Embedding: the same questions in another process of the same machine, in turn with the calls. Times in "
+        "milliseconds."
+    )
+    heads = ("mode", "REST p50", "p95", "engine p50", "embedding p50", "above it", "goal")
+    remark = f"An empty REST call (`/health`) takes {median(bare):.1f} ms (p50)."
+    return Section("Search through REST", about, heads, rows, [remark])

@@ -1,0 +1,85 @@
+"""A real engine from empty to 10,000 chunks and more: ingest rate, search, fresh notes, memory and disk."""
+
+import tempfile
+from pathlib import Path
+
+from benchmarks import fresh, latency, machine, texts
+from benchmarks.engine import Filled, Note, fill, running_engine
+from benchmarks.report import Section
+from kb.embed import load
+from kb.settings import bundled_model_dir
+
+CHUNKS = 10_000
+
+
+def measure(*, quick: bool) -> list[Section]:
+    count, asked, added = (500, 20, 10) if quick else (CHUNKS, 300, 100)
+    notes = [Note(text, tags=tags_of(number)) for number, text in enumerate(texts.notes(count))]
+    embedder = load(bundled_model_dir())
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "kb"
+        with running_engine(folder) as engine:
+            connection = engine.connect()
+            connection.search("warm up")
+            empty = machine.resident_mb(engine.pid)
+            filled = fill(engine, notes)
+            full = machine.resident_mb(engine.pid)
+            search = latency.measure(connection, embedder, texts.questions(latency.needed(asked)), asked)
+            searched = machine.resident_mb(engine.pid)
+            searchable = fresh.measure(connection, embedder, added)
+            chunks = int(connection.status()["chunks"])
+        on_disk = machine.folder_bytes(folder)
+    text_bytes = sum(len(note.text.encode()) for note in notes) / len(notes)
+    return [
+        _ingest(filled, text_bytes),
+        search,
+        searchable,
+        _footprint(filled.chunks, empty, full, searched, on_disk / chunks, text_bytes),
+    ]
+
+
+def tags_of(number: int) -> tuple[str, ...]:
+    return tuple(tag for tag, every in (("tenth", 10), ("hundredth", 100)) if number % every == 0)
+
+
+def _ingest(filled: Filled, text_bytes: float) -> Section:
+    return Section(
+        "Adding notes through REST",
+        f"Notes of {text_bytes:.0f} bytes on average ({texts.source()}), one request each, from 8 connections without "
+        "`wait`; the time runs until the last one is searchable.",
+        ("notes", "chunks", "seconds", "notes/s", "chunks/s"),
+        [
+            [
+                f"{filled.notes}",
+                f"{filled.chunks}",
+                f"{filled.seconds:.0f}",
+                f"{filled.notes / filled.seconds:.1f}",
+                f"{filled.chunks / filled.seconds:.1f}",
+            ]
+        ],
+    )
+
+
+def _footprint(
+    chunks: int, empty: float, full: float, searched: float, disk_per_chunk: float, text_bytes: float
+) -> Section:
+    return Section(
+        "Memory and disk",
+        f"The engine's resident memory with the model loaded, and the data folder after a clean stop; {chunks} chunks "
+        f"of {text_bytes:.0f} bytes of text on average.",
+        ("", "figure"),
+        [
+            ["RSS, nothing stored, MB", f"{empty:.0f}"],
+            [f"RSS after adding {chunks} chunks, MB", f"{full:.0f}"],
+            ["RSS after the searches, MB", f"{searched:.0f}"],
+            [
+                "RSS per chunk (after the searches, without the empty engine), bytes",
+                f"{_per(chunks, searched - empty)}",
+            ],
+            ["disk per chunk, bytes", f"{disk_per_chunk:.0f}"],
+        ],
+    )
+
+
+def _per(chunks: int, megabytes: float) -> int:
+    return round(megabytes * 2**20 / chunks)
