@@ -1,6 +1,8 @@
 """Adding notes and files: waiting, identity, duplicates, formats, hostile uploads."""
 
+import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -222,3 +224,49 @@ def wait_for(http: Http, job_id: str) -> Any:
             return job
         time.sleep(0.05)
     raise AssertionError(job)
+
+
+def test_events_follow_a_job_to_its_end(http: Http) -> None:
+    text = "\n\n".join(f"Event paragraph {n} is long enough to be counted as one. " * 4 for n in range(60)).encode()
+    job_id = http.add_file("events.txt", text, wait=0).json["job_id"]
+    stream = http("GET", f"/api/v1/jobs/{job_id}/events")
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    events = [block.split("\n") for block in stream.body.decode().strip().split("\n\n")]
+    kinds = [lines[0] for lines in events]
+    assert kinds[-1] == "event: end"
+    assert set(kinds[:-1]) <= {"event: progress"}
+    jobs = [json.loads(lines[1].removeprefix("data: ")) for lines in events]
+    assert [job["progress"] for job in jobs] == sorted(job["progress"] for job in jobs)
+    assert (jobs[-1]["status"], jobs[-1]["progress"]) == ("completed", 1.0)
+    assert http("GET", "/api/v1/jobs/nope/events").status == 404
+
+
+def test_the_same_file_from_ten_clients_at_once_is_one_document(http: Http) -> None:
+    data = b"ten clients send this at the very same moment"
+    with ThreadPoolExecutor(10) as clients:
+        replies = list(
+            clients.map(lambda n: http.add_file(f"{n}.txt", data, [("tags", f"client-{n}")]).json, range(10))
+        )
+    (document_id,) = {reply["document_id"] for reply in replies}
+    document = http("GET", f"/api/v1/documents/{document_id}").json
+    assert sorted(document["tags"]) == sorted(f"client-{n}" for n in range(10))
+    assert len(http.search("ten clients very same moment", mode="fts", tags=["client-3"])["results"]) == 1
+
+
+def test_ten_writers_of_one_path_leave_the_last_accepted_content(http: Http) -> None:
+    def put(number: int) -> str:
+        text = f"content number {number} at a contested path"
+        reply = http("POST", "/api/v1/jobs", {"text": text, "source_path": "contested/path.md"}).json
+        return str(reply["job_id"])
+
+    with ThreadPoolExecutor(10) as writers:
+        job_ids = list(writers.map(put, range(10)))
+    jobs = [wait_for(http, job_id) for job_id in job_ids]
+    assert {job["status"] for job in jobs} == {"completed"}
+    (document_id,) = {job["document_id"] for job in jobs}
+    listed = http("GET", "/api/v1/documents?source_path=contested/path.md").json
+    assert listed["total"] == 1
+    newest_first = [job["id"] for job in http("GET", "/api/v1/jobs?limit=1000").json["jobs"]]
+    last = min(job_ids, key=newest_first.index)
+    wanted = f"content number {job_ids.index(last)} at a contested path"
+    assert http("GET", f"/api/v1/documents/{document_id}").json["text"] == wanted

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp
 
 from kb import __version__
 from kb.api import documents, failures, jobs, notes, pages, search, state
+from kb.api.follow import Streams
 from kb.api.guard import Guard
 from kb.engine import Engine
 from kb.settings import Settings
@@ -18,6 +19,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     """What a server serves."""
     app = routes()
     app.state.engine = engine
+    app.state.streams = Streams()
     return Guard(app, settings)
 
 

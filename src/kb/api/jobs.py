@@ -1,15 +1,15 @@
 """Adding things, and following what becomes of them."""
 
-import asyncio
-import contextlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
 
 from kb.api import uploads
 from kb.api.answers import Answer
 from kb.api.bodies import FileForm, JobsQuery, NoteBody, Wait
+from kb.api.follow import Streams, ended
 from kb.api.guard import MAX_BODY
 from kb.api.routing import EngineOf, errors
 from kb.engine import Engine
@@ -67,6 +67,20 @@ def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     return Answer(engine.job(id))
 
 
+@router.get(
+    "/{id}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **errors(404)},
+)
+async def job_events(engine: EngineOf, id: JobId, request: Request) -> Response:  # noqa: A002
+    """Server-sent events: `progress` at each step, `end` at the end, each with the job as its data."""
+    await run_in_threadpool(engine.job, id)
+    streams: Streams = request.app.state.streams
+    return StreamingResponse(
+        streams.events(engine, id), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+    )
+
+
 @router.post("/{id}/cancel", response_model=Job, responses=errors(404, 409))
 def cancel_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """Stop a job that waits or runs. Nothing of its content remains."""
@@ -110,24 +124,3 @@ async def add_file(engine: Engine, request: Request) -> Accepted:
             metadata=form.metadata,
             force_ocr=form.force_ocr,
         )
-
-
-async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
-    """The job when it has ended, or as it is when the time is up. Holds no thread while it waits."""
-    loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
-
-    def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
-            loop.call_soon_threadsafe(changed.set)
-
-    deadline = loop.time() + seconds
-    with engine.queue.watch(job_id, wake):
-        while True:
-            changed.clear()
-            job = await run_in_threadpool(engine.job, job_id)
-            left = deadline - loop.time()
-            if job.ended or left <= 0:
-                return job
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), left)

@@ -90,7 +90,7 @@ def code_layout(text: str) -> Layout:
 
 
 _SENTENCE = re.compile(
-    r"[.!?؟۔…]+[\"'”’»)\]*_]{0,4}(?:\[\w{1,4}\]){0,9}\s+"  # a citation may follow
+    r"[.!?؟۔…][\"'”’»)\]*_]{0,4}(?:\[\w{1,4}\]){0,9}\s+"  # a citation may follow
     r"|[。！？｡．।॥։።]+[\"'”’」』）》】)\]]{0,4}\s*"
 )
 _NO_END = re.compile(

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kb.errors import Unavailable
 from kb.nouns import Job
 from kb.store import jobs
 from kb.store.backend import Database, Row, Transaction
@@ -15,6 +16,7 @@ from kb.times import now
 
 Watcher = Callable[[], None]
 LANES = ("small", "large")
+MAX_QUEUED = 10_000
 
 
 class Queue:
@@ -28,6 +30,8 @@ class Queue:
 
     def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
         """Part of the caller's transaction: the job exists when that commits."""
+        if job.status == "queued" and jobs.counts(tx).queued >= MAX_QUEUED:
+            raise Unavailable(f"{MAX_QUEUED} jobs are waiting already. Try again when some are done.")
         jobs.add(tx, job)
         tx.after_commit(lambda: self._announce(job.lane))
 
@@ -36,13 +40,13 @@ class Queue:
         while not stopping.is_set():
             seen = self._arrived[lane]
             with self._database.read() as tx:
-                waiting = tx.value("SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane", {"lane": lane})
+                waiting = jobs.waits(tx, lane)
             if waiting:
                 with self._database.write() as tx:
                     if job := tx.claim_job(lane, now()):
                         return job
             with self._wake:
-                self._wake.wait_for(lambda seen=seen: self._arrived[lane] != seen or stopping.is_set(), timeout=5)  # type: ignore[misc]
+                self._wake.wait_for(lambda seen=seen: self._arrived[lane] != seen or stopping.is_set(), timeout=1)  # type: ignore[misc]
         return None
 
     def get(self, job_id: str) -> Job:
@@ -87,6 +91,12 @@ class Queue:
     def fail(self, job_id: str, code: str, message: str) -> None:
         with self._database.write() as tx:
             jobs.fail(tx, job_id, code, message)
+            tx.after_commit(lambda: self.changed(job_id))
+
+    def postpone(self, job_id: str, seconds: float) -> None:
+        """Have it run again, but not before some time has passed."""
+        with self._database.write() as tx:
+            jobs.postpone(tx, job_id, seconds)
             tx.after_commit(lambda: self.changed(job_id))
 
     def changed(self, job_id: str) -> None:

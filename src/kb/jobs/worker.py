@@ -10,6 +10,9 @@ from kb.store.backend import Row
 
 log = logging.getLogger(__name__)
 
+MAX_ATTEMPTS = 10
+LONGEST_WAIT = 60.0  # seconds
+
 Interrupt = Callable[[], None]
 Run = Callable[[Row, Interrupt], None]
 
@@ -59,14 +62,36 @@ class Worker:
             self._run(job, lambda: self._check(job["id"]))
         except JobInterrupted:
             log.info("job %s goes back into the queue", job["id"])
-            self._queue.put_back(job["id"])
+            self._record(lambda: self._queue.put_back(job["id"]))
         except JobCancelled:
             log.info("job %s was cancelled", job["id"])
-            self._queue.cancelled(job["id"])
+            self._record(lambda: self._queue.cancelled(job["id"]))
         except JobFailure as failure:
             log.warning("job %s failed: %s", job["id"], failure.code)
-            self._queue.fail(job["id"], failure.code, failure.message)
-        except Exception as error:
-            log.exception("job %s failed", job["id"])
-            message = error.message if isinstance(error, KBError) else f"{type(error).__name__}: {error}"
-            self._queue.fail(job["id"], "internal", message)
+            code, message = failure.code, failure.message
+            self._record(lambda: self._queue.fail(job["id"], code, message))
+        except Exception as error:  # noqa: BLE001 - whatever happens, the job ends in a recorded state
+            self._failed(job, error)
+
+    def _failed(self, job: Row, error: Exception) -> None:
+        """What may pass (a full disk, a busy database) is tried again, each time later."""
+        if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
+            wait = min(2.0 ** job["attempts"], LONGEST_WAIT)
+            log.warning("job %s is tried again in %.0f s: %s", job["id"], wait, error.message)
+            self._record(lambda: self._queue.postpone(job["id"], wait))
+            return
+        log.error("job %s failed", job["id"], exc_info=error)
+        message = error.message if isinstance(error, KBError) else f"{type(error).__name__}: {error}"
+        self._record(lambda: self._queue.fail(job["id"], "internal", message))
+
+    def _record(self, outcome: Callable[[], None]) -> None:
+        """Write down how a job ended, as soon as the database takes it; else it runs again after a restart."""
+        while True:
+            try:
+                outcome()
+            except KBError as error:
+                log.warning("how a job ended cannot be written down yet: %s", error.message)
+                if self._stopping.wait(1):
+                    return
+            else:
+                return

@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kb.errors import Conflict, NotFound
 from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
-from kb.times import now, seconds_between
+from kb.times import now, seconds_between, stamp
 
 INSERT = """
 INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, created_at,
@@ -28,6 +29,9 @@ UPDATE jobs SET status = 'completed', finished_at = :now, current_step = NULL, p
 FAIL = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
  WHERE id = :id
+"""
+WAITS = """
+SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane AND (not_before IS NULL OR not_before <= :now) LIMIT 1
 """
 # One that waits never starts; one that runs stops at its next step.
 CANCEL = """
@@ -152,6 +156,17 @@ def forget(tx: Transaction) -> list[str]:
     """Cancel what is not done and drop what every job was about; the ids of those that run."""
     tx.run(FORGET, {"now": now()})
     return tx.column("SELECT id FROM jobs WHERE cancelling = 1")
+
+
+def waits(tx: Transaction, lane: str) -> bool:
+    """Whether a job of this lane could be claimed now."""
+    return bool(tx.value(WAITS, {"lane": lane, "now": now()}))
+
+
+def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
+    recover(tx, job_id)
+    moment = stamp(datetime.now(UTC) + timedelta(seconds=seconds))
+    tx.run("UPDATE jobs SET not_before = :moment WHERE id = :id", {"id": job_id, "moment": moment})
 
 
 def recover(tx: Transaction, job_id: str | None = None) -> None:

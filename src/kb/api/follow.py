@@ -1,0 +1,72 @@
+"""Following a job without holding a thread: everybody who waits is woken when it changes."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+from starlette.concurrency import run_in_threadpool
+
+from kb.engine import Engine
+from kb.errors import Unavailable
+from kb.nouns import Job, wire
+
+KEEP_ALIVE_SECONDS = 15
+MAX_STREAMS = 100
+
+
+async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
+    """The job as it is, again after each change, and a last time when it has ended; None when nothing happens."""
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+
+    def wake() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
+            loop.call_soon_threadsafe(changed.set)
+
+    with engine.queue.watch(job_id, wake):
+        while True:
+            changed.clear()
+            job = await run_in_threadpool(engine.job, job_id)
+            yield job
+            if job.ended:
+                return
+            while not changed.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), KEEP_ALIVE_SECONDS)
+                if not changed.is_set():
+                    yield None
+
+
+async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
+    """The job when it has ended, or as it is when the time is up."""
+    latest = await run_in_threadpool(engine.job, job_id)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            async for job in changes(engine, job_id):
+                latest = job or latest
+    return latest
+
+
+class Streams:
+    """Server-sent events, a bounded number at a time."""
+
+    def __init__(self) -> None:
+        self._open = 0
+
+    def events(self, engine: Engine, job_id: str) -> AsyncIterator[str]:
+        if self._open >= MAX_STREAMS:
+            raise Unavailable(f"{MAX_STREAMS} event streams are open already. Close one, or ask for the job instead.")
+        return self._events(engine, job_id)
+
+    async def _events(self, engine: Engine, job_id: str) -> AsyncIterator[str]:
+        self._open += 1
+        try:
+            async for job in changes(engine, job_id):
+                if job is None:
+                    yield ": still there\n\n"
+                else:
+                    data = json.dumps(wire(job), ensure_ascii=False)
+                    yield f"event: {'end' if job.ended else 'progress'}\ndata: {data}\n\n"
+        finally:
+            self._open -= 1
