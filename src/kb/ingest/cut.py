@@ -6,6 +6,7 @@ quarter of the budget; such small sections are joined until they are not. What i
 place inside is cut between words, then between tokens, then anywhere.
 """
 
+import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from kb.ingest.breaks import Layout, Rank
 
+NOWHERE = sys.maxsize  # after every place in any text
 CHARACTERS_PER_TOKEN = 8  # more than this many times the budget is too long, however few tokens it has
 
 # What a cut costs. An empty passage would cost 1, one below the least size up to 4.
@@ -82,8 +84,8 @@ def _outside_whole(
     )
     begin = end = -1
     for place in places:
-        while end <= place and begin < inf:
-            begin, end = next(spans, (inf, inf))
+        while end <= place and begin < NOWHERE:
+            begin, end = next(spans, (NOWHERE, NOWHERE))
         if place <= begin:
             yield place
 
