@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -303,6 +303,19 @@ class Engine:
             last_updated=updated,
             health=self._health(folder),
         )
+
+    def gauges(self) -> Iterator[tuple[str, str, float]]:
+        """Name, meaning and value of what can be counted."""
+        with self._database.read() as tx:
+            held, queue = documents.counts(tx), jobs.counts(tx)
+        yield "documents", "Documents.", held.total
+        yield "chunks", "Published passages.", self._live.count
+        yield "jobs_queued", "Jobs that wait.", queue.queued
+        yield "jobs_running", "Jobs that run.", queue.running
+        yield "jobs_failed", "Jobs that failed.", queue.failed
+        yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
+        yield "cached_postings", "Places of terms held in memory.", self._searcher.cached_postings
+        yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
 
     def _health(self, folder: Path) -> Health:
         issues = []

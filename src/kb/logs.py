@@ -1,19 +1,32 @@
-"""Log lines, as text or as JSON. Control characters never reach a terminal; keys and queries are never logged."""
+"""Log lines, as text or as JSON, each with the request it belongs to.
+
+Control characters never reach a terminal. Keys, upload addresses and what people ask are never logged: a request
+is its method, path, status and time.
+"""
 
 import json
 import logging
 import sys
+import uuid
+from contextvars import ContextVar
 
 from kb.settings import Settings
 from kb.times import now
 
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+
+
+def new_request_id(given: str) -> str:
+    """The caller's own id when it is a sane one, else a new one."""
+    return given if given.isascii() and given.isalnum() and len(given) <= 64 else uuid.uuid4().hex[:12]
+
 
 class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        text = f"{now()} {record.levelname} {record.name}: {record.getMessage()}"
+        text = f"{now()} {record.levelname} {request_id.get()} {record.name}: {record.getMessage()}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
-        return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+        return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 class JsonLines(logging.Formatter):
@@ -21,6 +34,7 @@ class JsonLines(logging.Formatter):
         entry = {
             "time": now(),
             "level": record.levelname,
+            "request": request_id.get(),
             "logger": record.name,
             "message": record.getMessage(),
         }

@@ -9,6 +9,7 @@ from kb import __version__
 from kb.api import documents, failures, jobs, notes, pages, search, state
 from kb.api.follow import Streams
 from kb.api.guard import Guard
+from kb.api.metrics import Metrics
 from kb.engine import Engine
 from kb.settings import Settings
 
@@ -20,7 +21,8 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app = routes()
     app.state.engine = engine
     app.state.streams = Streams()
-    return Guard(app, settings)
+    app.state.metrics = Metrics(engine)
+    return Guard(app, settings, app.state.metrics)
 
 
 def openapi_document() -> dict[str, Any]:

@@ -5,6 +5,8 @@ Origin and a cross-site request are refused, with a key or without.
 """
 
 import hmac
+import logging
+import time
 from urllib.parse import urlsplit
 
 from fastapi import HTTPException
@@ -13,8 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
 from kb.api.answers import error_answer
+from kb.api.metrics import Metrics
 from kb.errors import Forbidden, KBError, Unauthorized
+from kb.logs import new_request_id, request_id
 from kb.settings import LOOPBACK, Settings
+
+log = logging.getLogger(__name__)
 
 OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
@@ -22,8 +28,9 @@ UPLOAD_PATH = "/api/v1/jobs"
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
         self._key = settings.api_key.encode()
         self._hosts = {*LOOPBACK, settings.host.lower(), *settings.allowed_hosts} - {"0.0.0.0", "::"}  # noqa: S104
 
@@ -31,24 +38,35 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        started = time.perf_counter()
+        headers = Headers(scope=scope)
+        own_id = new_request_id(headers.get("x-request-id", ""))
+        request_id.set(own_id)
+        status = 500
 
-        async def with_version(message: Message) -> None:
+        async def marked(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["X-KB-Version"] = __version__
+                status = message["status"]
+                answer = MutableHeaders(scope=message)
+                answer["X-KB-Version"] = __version__
+                answer["X-Request-Id"] = own_id
             await send(message)
 
         try:
-            self._check(scope)
+            self._check(scope["method"], scope["path"], headers)
+            await self._app(scope, limited(scope, receive), marked)
         except KBError as refused:
-            await error_answer(refused)(scope, receive, with_version)
-            return
-        await self._app(scope, limited(scope, receive), with_version)
+            await error_answer(refused)(scope, receive, marked)
+        finally:
+            took = time.perf_counter() - started
+            log.info("%s %s %d %.1f ms", scope["method"], scope["path"], status, took * 1000)
+            self._metrics.answered(scope["method"], status, took)
 
-    def _check(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
+    def _check(self, method: str, path: str, headers: Headers) -> None:
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
-        if self._key and not (scope["method"] == "GET" and scope["path"] in OPEN_PATHS):
+        if self._key and not (method == "GET" and path in OPEN_PATHS):
             scheme, _, key = headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(key.strip().encode("latin-1"), self._key):
                 raise Unauthorized("This engine needs its key. Send it as `Authorization: Bearer KEY` (KB_API_KEY).")

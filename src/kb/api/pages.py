@@ -5,7 +5,8 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import HTMLResponse, PlainTextResponse
 
 from kb import __version__
 
@@ -21,6 +22,12 @@ HEADERS = {
 async def health() -> dict[str, str]:
     """Whether the engine is alive. Needs no key."""
     return {"status": "ok", "version": __version__}
+
+
+@router.get("/metrics", tags=["state"], response_class=PlainTextResponse)
+def metrics(request: Request) -> PlainTextResponse:
+    """Prometheus metrics; their names start with `kb_`."""
+    return PlainTextResponse(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/", include_in_schema=False)

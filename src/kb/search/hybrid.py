@@ -52,6 +52,10 @@ class Searcher:
         self._keywords = keywords
         self._embedder = embedder
 
+    @property
+    def cached_postings(self) -> int:
+        return self._keywords.cached_postings
+
     def search(self, request: SearchRequest) -> Found:
         query = parse(request, self._embedder)
         for attempt in range(1, ATTEMPTS + 1):

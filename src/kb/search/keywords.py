@@ -48,6 +48,10 @@ class KeywordIndex:
         self._cached = 0
         self._lock = threading.Lock()
 
+    @property
+    def cached_postings(self) -> int:
+        return self._cached
+
     def search(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> Keywords:
         scores = np.zeros(len(snapshot.chunk_ids), np.float32)
         found: dict[str, NDArray[np.int32]] = {}

@@ -86,6 +86,10 @@ class LiveChunks:
     def loaded(self) -> bool:
         return self._loaded.is_set() and self._failure is None
 
+    @property
+    def count(self) -> int:
+        return self._snapshot.count
+
     def snapshot(self) -> Snapshot:
         self._wait()
         return self._snapshot

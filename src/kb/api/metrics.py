@@ -1,0 +1,46 @@
+"""What Prometheus may ask: how much there is, how much is going on, how long answers take."""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from kb.engine import Engine
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+
+
+class Metrics:
+    """One registry for one application."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._registry = CollectorRegistry()
+        self._answers = Counter("kb_http_requests", "Requests answered.", ["method", "status"], registry=self._registry)
+        self._seconds = Histogram(
+            "kb_http_request_seconds", "Time to the end of an answer.", buckets=SECONDS, registry=self._registry
+        )
+        self._registry.register(EngineGauges(engine))
+
+    def answered(self, method: str, status: int, seconds: float) -> None:
+        known = method if method in ("GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS") else "other"
+        self._answers.labels(known, str(status)).inc()
+        self._seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
+
+
+class EngineGauges(Collector):
+    """Read from the engine at the moment they are asked for."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterable[Metric]:
+        for name, about, value in self._engine.gauges():
+            yield GaugeMetricFamily(f"kb_{name}", about, value=value)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing ahead of time: an application may be described without an engine."""
+        return ()

@@ -1,0 +1,27 @@
+"""What Prometheus finds at /metrics."""
+
+from support import Http
+
+
+def values(http: Http) -> dict[str, float]:
+    lines = http("GET", "/metrics").body.decode().splitlines()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
+
+
+def test_every_name_starts_with_kb(http: Http) -> None:
+    found = values(http)
+    assert found
+    assert all(name.startswith("kb_") for name in found)
+
+
+def test_what_is_there_is_counted(http: Http) -> None:
+    before = values(http)
+    http.add_note("a note that metrics count")
+    http.search("metrics count", mode="fts")
+    after = values(http)
+    assert after["kb_documents"] == before["kb_documents"] + 1
+    assert after["kb_chunks"] == before["kb_chunks"] + 1
+    assert after["kb_cached_postings"] > 0
+    assert after["kb_database_bytes"] > 0
+    posted = 'kb_http_requests_total{method="POST",status="200"}'
+    assert after[posted] == before.get(posted, 0) + 1
