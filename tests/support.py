@@ -63,6 +63,15 @@ class Http:
         kind = f"multipart/form-data; boundary={boundary}"
         return self("POST", f"/api/v1/jobs?wait={wait}", raw=raw, Content_Type=kind)
 
+    def ended(self, job_id: str) -> Any:
+        """The job once it has ended."""
+        for _ in range(1200):
+            job = self("GET", f"/api/v1/jobs/{job_id}").json
+            if job["finished_at"]:
+                return job
+            time.sleep(0.05)
+        raise AssertionError(job)
+
     def search(self, query: str, **given: Any) -> Any:
         reply = self("POST", "/api/v1/search", {"query": query, **given})
         assert reply.status == 200, reply.body

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import __version__
-from kb.errors import Conflict, InvalidRequest, NotANote, NotFound
+from kb.errors import Conflict, InvalidRequest, KBError, NotANote, NotFound
 from kb.ingest import detect
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
@@ -301,7 +301,7 @@ class Engine:
             ),
             limits=Limits(self.settings.max_file_mb, self._preparer.budget),
             last_updated=updated,
-            health=self._health(folder),
+            health=self._health(),
         )
 
     def gauges(self) -> Iterator[tuple[str, str, float]]:
@@ -317,22 +317,35 @@ class Engine:
         yield "cached_postings", "Places of terms held in memory.", self._searcher.cached_postings
         yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
 
-    def _health(self, folder: Path) -> Health:
+    def _health(self) -> Health:
+        """Each part is tried, not assumed; what is wrong is named."""
         issues = []
         if not self._embedder.ready:
-            issues.append("The embedding model is still loading.")
+            issues.append(self._embedder.problem or "The embedding model is still loading.")
         if not self._live.loaded:
             issues.append("The search index is still loading.")
-        storage = folder.is_dir()
-        if not storage:
-            issues.append(f"The data folder {folder} is not there.")
+        if database := self._trouble(self._try_database):
+            issues.append(database)
+        if storage := self._trouble(self.originals.check):
+            issues.append(storage)
         return Health(
             status="degraded" if issues else "healthy",
-            database=self._live.loaded,
-            storage=storage,
+            database=database is None,
+            storage=storage is None,
             model=self._embedder.ready,
             issues=issues,
         )
+
+    def _try_database(self) -> None:
+        with self._database.read() as tx:
+            tx.value("SELECT count(*) FROM meta")
+
+    def _trouble(self, attempt: Callable[[], None]) -> str | None:
+        try:
+            attempt()
+        except KBError as error:
+            return error.message
+        return None
 
 
 def check_note_text(text: str) -> None:

@@ -26,6 +26,7 @@ class WarmingEmbedder:
         self._files = model.describe(model_dir)
         self._loaded = threading.Event()
         self._embedder: SentenceEmbedder | None = None
+        self.problem: str | None = None  # why it could not be loaded
 
     def start(self) -> None:
         """Not a daemon: a process that ends in the middle of loading would be aborted by the runtime."""
@@ -68,8 +69,9 @@ class WarmingEmbedder:
     def _load(self) -> None:
         try:
             self._embedder = load(self._model_dir)
-        except Exception:  # the thread's last chance to say why
+        except Exception as error:  # the thread's last chance to say why
             log.exception("the embedding model could not be loaded")
+            self.problem = f"The embedding model could not be loaded: {error}"
         finally:
             self._loaded.set()
 

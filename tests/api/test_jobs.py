@@ -1,9 +1,7 @@
 """Adding notes and files: waiting, identity, duplicates, formats, hostile uploads."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -210,20 +208,11 @@ def test_a_cancelled_job_leaves_nothing_and_can_be_retried(start_engine: StartEn
     text = "\n\n".join(f"The cancelled capybara number {n} went swimming in the river." for n in range(3000)).encode()
     job_id = own.add_file("long.txt", text, wait=0).json["job_id"]
     assert own("POST", f"/api/v1/jobs/{job_id}/cancel").status == 200
-    assert wait_for(own, job_id)["status"] == "cancelled"
+    assert own.ended(job_id)["status"] == "cancelled"
     status = own("GET", "/api/v1/status").json
     assert (status["documents"]["total"], status["chunks"]) == (0, 0)
     assert own.search("capybara")["results"] == []
     assert own("POST", f"/api/v1/jobs/{job_id}/retry").json["status"] == "queued"
-
-
-def wait_for(http: Http, job_id: str) -> Any:
-    for _ in range(600):
-        job = http("GET", f"/api/v1/jobs/{job_id}").json
-        if job["finished_at"]:
-            return job
-        time.sleep(0.05)
-    raise AssertionError(job)
 
 
 def test_events_follow_a_job_to_its_end(http: Http) -> None:
@@ -261,7 +250,7 @@ def test_ten_writers_of_one_path_leave_the_last_accepted_content(http: Http) -> 
 
     with ThreadPoolExecutor(10) as writers:
         job_ids = list(writers.map(put, range(10)))
-    jobs = [wait_for(http, job_id) for job_id in job_ids]
+    jobs = [http.ended(job_id) for job_id in job_ids]
     assert {job["status"] for job in jobs} == {"completed"}
     (document_id,) = {job["document_id"] for job in jobs}
     listed = http("GET", "/api/v1/documents?source_path=contested/path.md").json

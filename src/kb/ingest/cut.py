@@ -61,14 +61,14 @@ def cut(text: str, layout: Layout, starts: Sequence[int], budget: int) -> Iterat
 
 
 def _places(layout: Layout, starts: Sequence[int], budget: int, limit: int) -> list[_Place]:
-    at = list(_outside_whole(sorted(layout.breaks), layout.whole, starts, budget, limit))
+    at = list(_outside_whole(sorted({0, *layout.breaks}), layout.whole, starts, budget, limit))
     tokens = [bisect_left(starts, place) for place in at]
     levels = [layout.levels.get(place, 0) for place in at]
     closed = _closed(levels, tokens, len(starts), least=budget // 4)
     places = []
     joined = 0.0
     for place, count, level, is_closed in zip(at, tokens, levels, closed, strict=True):
-        places.append(_Place(place, count, layout.breaks[place], level, joined, is_closed))
+        places.append(_Place(place, count, layout.breaks.get(place, Rank.HEADING), level, joined, is_closed))
         joined += JOIN_COST[level]
     return places
 

@@ -128,7 +128,7 @@ class _Reader:
         return "|" in head and bool(_DELIMITER_ROW.match(line))
 
     def _read_row(self, line: str, start: int, end: int) -> None:
-        is_delimiter = bool(_DELIMITER_ROW.match(line))
+        is_delimiter = (self._in_table or bool(self._paragraph)) and bool(_DELIMITER_ROW.match(line))
         if self._paragraph and is_delimiter:
             self._keep_verbatim(self._paragraph[-1], self._end)
         self._close_item()

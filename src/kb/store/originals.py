@@ -4,15 +4,18 @@ A file that is being received lies under `staging/`. It is synced and renamed be
 written, so a row never names a file that is not there; what no row names is swept at start.
 """
 
+import contextlib
 import hashlib
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from kb.errors import StorageFull, TooLarge
 from kb.store.folder import sync_folder
+
+LEAST_FREE = 64 * 2**20  # bytes
 
 
 class Staged:
@@ -55,7 +58,8 @@ class Staged:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what could not be written was reported when it was synced
+            self._file.close()
 
 
 class Originals:
@@ -67,7 +71,7 @@ class Originals:
             for path in (self._folder, self._staging):
                 path.mkdir(mode=0o700, exist_ok=True)
 
-    @contextmanager
+    @contextlib.contextmanager
     def stage(self) -> Iterator[Staged]:
         """A place for an incoming file; unless it is kept, nothing of it remains."""
         with storage_errors():
@@ -94,6 +98,17 @@ class Originals:
     def remove(self, sha256: str) -> None:
         self.path(sha256).unlink(missing_ok=True)
 
+    def check(self) -> None:
+        """Whether a file could be received now; raises StorageFull when not."""
+        free = 0
+        with storage_errors():
+            free = shutil.disk_usage(self._staging).free
+        if free < LEAST_FREE:
+            raise StorageFull(f"Only {free // 2**20} MB are free on the disk of the data folder. Make room soon.")
+        with self.stage() as staged:
+            staged.write(bytes(4096))
+            staged.sync()
+
     def clear(self) -> int:
         """Remove every file; how many bytes that were."""
         files = list(self._folder.glob("??/*"))
@@ -111,7 +126,7 @@ class Originals:
         return len(orphans)
 
 
-@contextmanager
+@contextlib.contextmanager
 def storage_errors() -> Iterator[None]:
     """The edge where what the file system refuses becomes an error of ours."""
     try:
