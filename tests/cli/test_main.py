@@ -138,6 +138,11 @@ def test_a_setting_that_cannot_be_understood_exits_2(offline: Kb) -> None:
     assert "KB_PORT" in ran.err
 
 
+def heed_interrupts() -> None:
+    """A shell starts what it runs in the background deaf to interrupts; a person at a terminal is not deaf."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_exits_130_with_one_sentence(serve: Serve) -> None:
     stub = serve(wait=60)
     process = subprocess.Popen(
@@ -145,6 +150,7 @@ def test_an_interrupt_exits_130_with_one_sentence(serve: Serve) -> None:
         env={**os.environ, "KB_ENGINE_URL": stub.url},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,
     )
     deadline = time.monotonic() + 30
     while not stub.seen and time.monotonic() < deadline:

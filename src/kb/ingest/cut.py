@@ -107,7 +107,7 @@ def _thin(places: list[_Place], budget: int) -> list[_Place]:
     for place, after in pairwise(places[1:]):
         last = kept[-1]
         if place.tokens - last.tokens < close and not place.closed:
-            if place.rank >= last.rank:
+            if (place.rank, place.level) >= (last.rank, last.level):
                 if after.tokens - last.tokens <= far:
                     continue
             elif len(kept) > 1 and not last.closed and place.tokens - kept[-2].tokens <= far:
