@@ -15,7 +15,8 @@ _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)(?=(?:[ \t]*#.*(?:\r\n?
 _FRONT_MATTER_END = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$", re.DOTALL)
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
-_INLINE = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|`|\*\*")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_MARKUP = re.compile(r"`|\*\*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
@@ -152,7 +153,8 @@ class _Reader:
     def _add_heading(self, start: int, end: int, level: int, title: str) -> None:
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
-        title = " ".join(_INLINE.sub(r"\1", title[: 5 * MAX_TITLE]).split())[:MAX_TITLE].strip()
+        title = _MARKUP.sub("", _LINK.sub(r"\1", title[: 5 * MAX_TITLE]))
+        title = " ".join(title.split())[:MAX_TITLE].strip()
         self._path.append((level, title))
         opens_parent = 0 < self._after_heading < level
         self._after_heading = 0 if not opens_parent else self._after_heading
