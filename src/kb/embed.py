@@ -29,8 +29,10 @@ RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 
 # What a query may have to wait for: 4 passages of 200 tokens. Larger batches are no faster on few cores.
 BATCH_TOKENS = 800
-# OpenVINO keeps 0.3 to 0.5 MB for every shape it has seen, so the shapes of batches are made to repeat.
+# OpenVINO keeps 0.3 to 0.8 MB for every shape it has seen, so shapes are made to repeat; only a short query keeps
+# its length, as it would notice the padding.
 LENGTH_STEP = 8
+SHORT_QUERY = 32
 QUERY_CACHE = 1024
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -138,7 +140,8 @@ class SentenceEmbedder:
     def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of one batch of token ids."""
         longest = max(map(len, batch))
-        width = longest if len(batch) == 1 else min(_rounded(longest), self.max_tokens)
+        exact = len(batch) == 1 and longest <= SHORT_QUERY
+        width = longest if exact else min(_rounded(longest), self.max_tokens)
         input_ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros_like(input_ids)
         for row, tokens in enumerate(batch):
