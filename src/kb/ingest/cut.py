@@ -24,12 +24,12 @@ COST = {
     Rank.HEADING: 0.0,
     Rank.BLOCK: 0.1,
     Rank.ITEM: 0.2,
-    Rank.LINE: 0.5,
-    Rank.SENTENCE: 0.8,
-    Rank.WRAP: 1.0,
-    Rank.BARE: 1.5,
-    Rank.WORD: 2.0,
-    Rank.TOKEN: 4.0,
+    Rank.LINE: 0.8,
+    Rank.SENTENCE: 1.2,
+    Rank.WRAP: 1.5,
+    Rank.BARE: 2.0,
+    Rank.WORD: 3.0,
+    Rank.TOKEN: 5.0,
 }
 # What going on past a heading costs, by its level.
 JOIN_COST = (0.0, 1.5, 1.0, 0.2, 0.1, 0.05, 0.05)

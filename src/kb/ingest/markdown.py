@@ -40,6 +40,7 @@ class _Reader:
         self._path: list[tuple[int, str]] = []  # level and title of the headings in force
         self._after_blank = False
         self._after_heading = 0  # the level of the heading that nothing has followed yet
+        self._heading_before = 0  # the same, when the open paragraph began
         self._after_front_matter = False
         self._fence: tuple[int, str] | None = None  # where the open fence began, and its marker
         self._item: int | None = None  # where the open list item began
@@ -98,6 +99,7 @@ class _Reader:
             self._add_heading(start, end, len(atx[1]), _CLOSING_HASHES.sub("", (atx[2] or "").rstrip()))
         elif self._is_underline(line):
             title = self._text[self._paragraph[0] : self._end]
+            self._after_heading = self._heading_before
             self._add_heading(self._paragraph[0], end, 1 if "=" in line else 2, title)
             self._paragraph = []
         elif fence := _FENCE.match(line):
@@ -146,6 +148,8 @@ class _Reader:
         rank = line_rank(self._text, start, after_blank=self._after_blank)
         if rank is Rank.BLOCK and line[0] in " \t":
             rank = Rank.ITEM  # likely another paragraph of a list item
+        if not self._paragraph:
+            self._heading_before = self._after_heading
         self._break(start, rank)
         if self._item is None:
             self._paragraph.append(start)
@@ -156,11 +160,11 @@ class _Reader:
         title = _MARKUP.sub("", _LINK.sub(r"\1", title[: 5 * MAX_TITLE]))
         title = " ".join(title.split())[:MAX_TITLE].strip()
         self._path.append((level, title))
-        opens_parent = 0 < self._after_heading < level
-        self._after_heading = 0 if not opens_parent else self._after_heading
-        self._break(start, Rank.HEADING)
-        if not opens_parent:
+        # The first subsection of a section that has no text of its own begins nothing new.
+        if not 0 < self._after_heading < level:
+            self._after_heading = 0
             self._layout.levels[start] = level
+        self._break(start, Rank.HEADING)
         self._after_heading = level
         self._layout.headings.append(Heading(start, end, tuple(title for _, title in self._path if title)))
         self._keep_verbatim(start, end)
