@@ -9,7 +9,7 @@ STAMP := $(VENV)/.setup
 setup: $(STAMP)
 
 # Everything is pinned with hashes, the build backend too; the model's files are verified by hash.
-$(STAMP): lock/dev.txt pyproject.toml src/kb/model.py
+$(STAMP): lock/dev.txt pyproject.toml src/kb/model.py src/kb/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r lock/dev.txt

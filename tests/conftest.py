@@ -1,6 +1,6 @@
 """Fixtures that every test may use: the real model, one shared engine, settings for an engine of one's own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,8 +34,8 @@ def start_engine(tmp_path: Path) -> Iterator[StartEngine]:
     """Start engines of the test's own; they are stopped at its end."""
     started: list[EngineProcess] = []
 
-    def start(data_dir: Path | None = None, **settings: str) -> EngineProcess:
-        started.append(EngineProcess(data_dir or tmp_path / "data", **settings))
+    def start(data_dir: Path | None = None, arguments: Sequence[str] = (), **settings: str) -> EngineProcess:
+        started.append(EngineProcess(data_dir or tmp_path / "data", arguments, **settings))
         return started[-1]
 
     yield start

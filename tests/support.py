@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,13 @@ class Http:
 class EngineProcess:
     """`kb serve` in a process of its own."""
 
-    def __init__(self, data_dir: Path, **settings: str) -> None:
+    def __init__(self, data_dir: Path, arguments: Sequence[str] = (), **settings: str) -> None:
         self.log = data_dir.parent / f"{data_dir.name}.log"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
         environment |= {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kb.cli.main", "serve"], stdout=log, stderr=log, env=environment
+                [sys.executable, "-m", "kb.cli.main", "serve", *arguments], stdout=log, stderr=log, env=environment
             )
         self.url = self._address()
 

@@ -154,6 +154,9 @@ class Calls(Generic[Result]):
     def retry_job(self, job_id: str) -> Result:
         return self.send(Call("POST", _path("jobs", job_id, "retry")))
 
+    def reindex(self) -> Result:
+        return self.send(Call("POST", f"{API}/reindex"))
+
     def documents(
         self,
         *,

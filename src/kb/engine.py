@@ -223,6 +223,7 @@ class Engine:
     def update_note(self, ref: str, text: str, expected_version: int | None = None) -> Document:
         """Embed first, then one transaction: when embedding fails, the old note stands untouched."""
         check_note_text(text)
+        self._live.snapshot()  # while there is no index, there is nothing to update it with
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
@@ -274,6 +275,16 @@ class Engine:
 
     def retry_job(self, job_id: str) -> Job:
         return self.queue.retry(job_id)
+
+    def reindex(self) -> Accepted:
+        """Make the whole index anew in the background; when that is under way already, the same job answers."""
+        with self._database.write() as tx:
+            job = jobs.unfinished(tx, "reindex")
+            if job is not None:
+                return Accepted(job.id, job.status)
+            job_id = str(uuid.uuid4())
+            self.queue.submit(tx, jobs.NewJob(id=job_id, kind="reindex", lane="index", payload={}))
+        return Accepted(job_id, "queued")
 
     def jobs(self, status: JobStatus | None, limit: int, offset: int) -> JobList:
         with self._database.read() as tx:

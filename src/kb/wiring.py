@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from types import TracebackType
 
 from kb import terms
@@ -10,6 +11,7 @@ from kb.errors import KBError
 from kb.ingest.pipeline import Pipeline
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
+from kb.ingest.reindex import Reindexer
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
 from kb.search.hybrid import Searcher
@@ -33,49 +35,66 @@ SELECT json_extract(payload, '$.content_hash') FROM jobs WHERE payload IS NOT NU
 
 
 class RunningEngine:
-    """An engine with its worker, from `open` to `close`. What can go wrong at start goes wrong in `open`."""
+    """An engine with its worker, from `open` to `close`. What can go wrong at start goes wrong in `open`.
 
-    def __init__(self, settings: Settings) -> None:
+    With `reindex`, a file whose index was made with another model or other chunks is opened and indexed anew.
+    """
+
+    def __init__(self, settings: Settings, *, reindex: bool = False) -> None:
         self._folder = DataFolder(settings.data_dir)
         self._folder.open()
         try:
-            self.engine = self._assemble(settings)
+            self.engine = self._assemble(settings, reindex)
         except BaseException:
             self._folder.close()
             raise
 
-    def _assemble(self, settings: Settings) -> Engine:
+    def _assemble(self, settings: Settings, reindex: bool) -> Engine:
         embedder = WarmingEmbedder(settings.model_dir)
         preparer = Preparer(embedder, settings.chunk_tokens)
         migrate(settings.database_path, terms.index_terms)
         self._database = database = SQLiteDatabase(settings.database_path)
         originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
         with database.write() as tx:
-            meta.check(tx, preparer.versions)
+            self._fresh = reindex and bool(meta.differences(tx, preparer.versions))
+            if not reindex:
+                meta.check(tx, preparer.versions)
             chunks.sweep(tx)
             jobs.recover(tx)
             originals.sweep(set(tx.column(ORIGINALS_IN_USE)))
-        self._live = live = LiveChunks(embedder.dimensions)
+        self._live = live = LiveChunks(embedder.dimensions, awaiting_reindex=self._fresh)
         publisher = Publisher(live)
         queue = Queue(database)
         pipeline = Pipeline(database, originals, preparer, publisher, queue.changed)
+        reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
+        runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
+        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt))
         searcher = Searcher(database, live, KeywordIndex(), embedder)
-        self._worker = Worker(queue, pipeline.run)
+        engine = Engine(settings, database, originals, queue, embedder, preparer, publisher, searcher, live)
+        if reindex:
+            engine.reindex()
         embedder.start()
         self._loading = threading.Thread(target=self._load, name="load-index")
         self._loading.start()
-        return Engine(settings, database, originals, queue, embedder, preparer, publisher, searcher, live)
+        return engine
 
     def _load(self) -> None:
-        try:
-            self._live.load(self._database)
-        except KBError:
-            log.exception("the search index could not be loaded")
-            return
+        """Bring the index into memory, then let the work begin."""
+        if self._fresh:
+            self._worker.start("index")
+            while not self._live.loaded and not self._worker.stopping:
+                time.sleep(0.1)
+        else:
+            try:
+                self._live.load(self._database)
+            except KBError:
+                log.exception("the search index could not be loaded")
+                return
         self._worker.start()
 
     def close(self) -> None:
         """Finish what runs, then let go of the folder."""
+        self._worker.stop()
         self._loading.join()
         self._worker.stop()
         self._database.close()

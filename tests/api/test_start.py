@@ -44,7 +44,7 @@ def test_other_chunks_ask_for_a_reindex(tmp_path: Path, start_engine: StartEngin
     first.stop()
     refused = second_engine(tmp_path / "data", KB_CHUNK_TOKENS="100")
     assert refused.returncode == 1
-    assert "kb reindex" in refused.stderr
+    assert "kb serve --reindex" in refused.stderr
     again = start_engine()
     assert Http(again.url).search("indexed")["total"] == 1
 
@@ -62,6 +62,7 @@ def test_the_data_folder_is_private(tmp_path: Path, start_engine: StartEngine) -
 
 
 def test_status_says_what_runs(http: Http) -> None:
+    http.search("anything")  # by now everything is loaded
     status = http("GET", "/api/v1/status").json
     assert set(status) == {
         "version", "model", "device", "documents", "chunks", "queue", "storage", "limits", "last_updated", "health",

@@ -41,5 +41,6 @@ def routes() -> FastAPI:
     failures.install(app)
     for module in (search, jobs, documents, notes, state):
         app.include_router(module.router, prefix=PREFIX)
+    app.include_router(jobs.maintenance, prefix=PREFIX)
     app.include_router(pages.router)
     return app

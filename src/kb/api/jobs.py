@@ -17,6 +17,7 @@ from kb.errors import InvalidRequest, TooLarge
 from kb.nouns import Accepted, Job, JobList
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
+maintenance = APIRouter(tags=["jobs"])
 
 JobId = Annotated[str, Path(description="The job's uuid.", max_length=200)]
 
@@ -91,6 +92,16 @@ def cancel_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 def retry_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """Run a failed or cancelled job again."""
     return Answer(engine.retry_job(id))
+
+
+@maintenance.post("/reindex", status_code=202, response_model=Accepted, responses=errors())
+async def reindex(engine: EngineOf, query: Wait) -> Response:
+    """Make the whole index anew. The old one answers until the new one is complete."""
+    accepted = await run_in_threadpool(engine.reindex)
+    if query.wait:
+        job = await ended(engine, accepted.job_id, query.wait)
+        accepted = Accepted(job.id, job.status)
+    return Answer(accepted, status_code=202)
 
 
 async def add_note(engine: Engine, request: Request) -> Accepted:

@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 GRACE_SECONDS = 5  # for answers that are under way when the engine stops
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: Settings, *, reindex: bool = False) -> int:
     """Listen first, so that `/health` answers at once; the model loads meanwhile."""
     configure(settings)
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, leave)  # uvicorn takes over while it serves, and hands the signal back when it is done
     listener = listen(settings)
-    with listener, RunningEngine(settings) as engine:
+    with listener, RunningEngine(settings, reindex=reindex) as engine:
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         announce(settings, f"http://{name}:{listener.getsockname()[1]}")
         config = uvicorn.Config(

@@ -32,6 +32,7 @@ COMMANDS = {
     "tag": "documents",
     "rm": "documents",
     "jobs": "jobs",
+    "reindex": "reindex",
     "status": "status",
     "serve": "serve",
 }

@@ -12,6 +12,7 @@ EXAMPLES = """
 kb serve
 kb serve --port 8100 --data-dir ~/kb-work
 KB_API_KEY=secret kb serve --host 0.0.0.0
+KB_CHUNK_TOKENS=120 kb serve --reindex
 """
 
 
@@ -20,6 +21,9 @@ def register(commands: "Commands") -> None:
     parser.add_argument("--host", metavar="HOST", help="address to listen on (default: KB_HOST)")
     parser.add_argument("--port", type=_port, metavar="PORT", help="port; 0 takes a free one (default: KB_PORT)")
     parser.add_argument("--data-dir", metavar="DIR", help="folder for everything kb keeps (default: KB_DATA_DIR)")
+    parser.add_argument(
+        "--reindex", action="store_true", help="make the index anew, as another model or chunk size needs"
+    )
 
 
 def _port(text: str) -> int:
@@ -51,4 +55,4 @@ def run(args: argparse.Namespace) -> int:
         raise Unavailable(
             f"The engine is not installed here ({missing.name} is missing): pip install 'kb-server[engine]'"
         ) from missing
-    return serve(settings)
+    return serve(settings, reindex=args.reindex)

@@ -12,14 +12,19 @@ from kb.nouns import Anchor
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
 
+SPECIAL_TOKENS = 2  # what a BERT tokenizer adds to every text
 BATCH = 16  # chunks that are embedded and written at a time: half a second, so that a job stops soon
 
 
 class Preparer:
     def __init__(self, embedder: Embedder, chunk_tokens: int) -> None:
         self._embedder = embedder
-        # Two special tokens belong to the window; the passage must leave room for nothing else.
-        self.budget = min(chunk_tokens, embedder.max_tokens - 2)
+        # Special tokens belong to the window; a passage leaves room for them, and its context takes what is left.
+        self.budget = min(chunk_tokens, embedder.max_tokens - SPECIAL_TOKENS)
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
 
     @property
     def versions(self) -> IndexVersions:
@@ -65,7 +70,7 @@ class Preparer:
         if not context:
             return text
         tokenizer = self._embedder.tokenizer
-        room = self._embedder.max_tokens - 2 - tokenizer.count(text)
+        room = self._embedder.max_tokens - SPECIAL_TOKENS - tokenizer.count(text)
         fitted = chunk.fit_context(context, tokenizer, room)
         return f"{fitted}\n{text}" if fitted else text
 

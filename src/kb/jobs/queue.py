@@ -15,7 +15,7 @@ from kb.store.backend import Database, Row, Transaction
 from kb.times import now
 
 Watcher = Callable[[], None]
-LANES = ("small", "large")
+LANES = ("small", "large", "index")  # making the index anew waits for nobody, and nobody for it
 MAX_QUEUED = 10_000
 
 

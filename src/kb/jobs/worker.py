@@ -27,17 +27,25 @@ class Worker:
         self._queue = queue
         self._run = run
         self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}") for lane in LANES]
+        self._threads = {
+            lane: threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}") for lane in LANES
+        }
 
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+    def start(self, *lanes: str) -> None:
+        """Begin with these lanes, or with all that have not begun yet."""
+        for lane, thread in self._threads.items():
+            if (not lanes or lane in lanes) and not thread.is_alive() and not self._stopping.is_set():
+                thread.start()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Take no further job; the ones that run end, or go back into the queue at their next step."""
         self._stopping.set()
         self._queue.stop()
-        for thread in self._threads:
+        for thread in self._threads.values():
             if thread.is_alive():
                 thread.join()
 

@@ -58,16 +58,21 @@ class Searcher:
 
     def search(self, request: SearchRequest) -> Found:
         query = parse(request, self._embedder)
-        for attempt in range(1, ATTEMPTS + 1):
-            snapshot = self._live.snapshot()
-            with self._database.read() as tx:
-                ranking = self._rank(tx, snapshot, query)
-                hits, vanished = self._load(tx, snapshot, query, ranking)
-                if vanished and attempt < ATTEMPTS:
-                    continue
-                notice = None if hits else notice_for(tx, query, ranking, snapshot.count)
-                return Found(self._fit(hits, request.max_tokens), notice)
-        raise AssertionError("the last attempt always answers")
+        for _ in range(ATTEMPTS):
+            found, vanished = self._attempt(query)
+            if not vanished:
+                break
+            self._database.settle()
+        return found
+
+    def _attempt(self, query: Query) -> tuple[Found, bool]:
+        """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
+        snapshot = self._live.snapshot()
+        with self._database.read() as tx:
+            ranking = self._rank(tx, snapshot, query)
+            hits, vanished = self._load(tx, snapshot, query, ranking)
+            notice = None if hits else notice_for(tx, query, ranking, snapshot.count)
+        return Found(self._fit(hits, query.request.max_tokens), notice), vanished
 
     def _rank(self, tx: Transaction, snapshot: Snapshot, query: Query) -> Ranking:
         request = query.request

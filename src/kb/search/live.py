@@ -49,7 +49,8 @@ class Snapshot:
 class LiveChunks:
     """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
 
-    def __init__(self, dimensions: int) -> None:
+    def __init__(self, dimensions: int, *, awaiting_reindex: bool = False) -> None:
+        self._awaiting = awaiting_reindex  # the index in the file is of no use; a new one is on its way
         self._loaded = threading.Event()
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
@@ -95,25 +96,52 @@ class LiveChunks:
         return self._snapshot
 
     def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None:
-        self._wait()
+        if not self._ready():
+            return
         with self._changing:
             self._kill(document_id)
             new = np.asarray(chunk_ids, np.int64)
             self._append(new, np.full(len(new), document_id, np.int64), np.asarray(terms, np.int32), vectors)
             self._publish()
 
-    def remove(self, document_id: int) -> None:
-        self._wait()
+    def replace_many(
+        self,
+        document_ids: Sequence[int],
+        owners: Sequence[int],
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector,
+    ) -> None:
+        """The new chunks of many documents at once; `owners` says whose each chunk is."""
         with self._changing:
-            self._kill(document_id)
+            self._kill(*document_ids)
+            self._append(
+                np.asarray(chunk_ids, np.int64), np.asarray(owners, np.int64), np.asarray(terms, np.int32), vectors
+            )
             self._publish()
+        self._loaded.set()
+
+    def remove(self, document_id: int) -> None:
+        if self._ready():
+            with self._changing:
+                self._kill(document_id)
+                self._publish()
 
     def clear(self) -> None:
+        if self._ready():
+            with self._changing:
+                self._reset(0)
+
+    def _ready(self) -> bool:
+        """Whether there is an index to change; one that is being made anew takes what is in the database then."""
+        if self._awaiting:
+            return self._loaded.is_set()
         self._wait()
-        with self._changing:
-            self._reset(0)
+        return True
 
     def _wait(self) -> None:
+        if self._awaiting and not self._loaded.is_set():
+            raise Unavailable("The index is being made anew; `kb jobs` shows how far it is. Try again when it is done.")
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
             raise Unavailable("The search index is not loaded. Try again in a moment, or look at the engine's log.")
 
@@ -160,8 +188,8 @@ class LiveChunks:
         self._vectors = np.concatenate((self._vectors, np.zeros((extra, self._dimensions), np.float32)))
         self._alive = np.concatenate((self._alive, np.zeros(extra, np.bool_)))
 
-    def _kill(self, document_id: int) -> None:
-        own = self._document_ids[: self._count] == document_id
+    def _kill(self, *document_ids: int) -> None:
+        own = np.isin(self._document_ids[: self._count], document_ids)
         if own.any():
             self._alive[: self._count][own] = False
         if np.count_nonzero(self._alive) < (1 - MOST_DEAD) * self._count - SPARE:

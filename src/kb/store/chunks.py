@@ -75,7 +75,10 @@ class LiveChunks:
     terms: NDArray[np.int32]
 
 
-def add(tx: Transaction, document_id: int, revision: int, chunks: Sequence[NewChunk]) -> list[int]:
+def add(
+    tx: Transaction, document_id: int, revision: int, chunks: Sequence[NewChunk], *, vectors: bool = True
+) -> list[int]:
+    """Write chunks of a revision; without `vectors`, the caller writes those before it publishes."""
     ids = []
     for chunk in chunks:
         anchor = chunk.anchor
@@ -100,7 +103,8 @@ def add(tx: Transaction, document_id: int, revision: int, chunks: Sequence[NewCh
         tx.fulltext.add(
             chunk_id, " ".join(chunk.title_terms), " ".join(chunk.heading_terms), " ".join(chunk.body_terms)
         )
-        tx.vectors.add(chunk_id, chunk.vector)
+        if vectors:
+            tx.vectors.add(chunk_id, chunk.vector)
         ids.append(chunk_id)
     return ids
 
@@ -129,9 +133,18 @@ def clear(tx: Transaction) -> int:
     return count
 
 
+def left_behind(tx: Transaction) -> list[int]:
+    """Ids of the chunks that are not published."""
+    return tx.column(LEFT_BEHIND)
+
+
+def remove_left_behind(tx: Transaction, chunk_ids: list[int]) -> None:
+    _remove(tx, chunk_ids)
+
+
 def sweep(tx: Transaction) -> int:
     """Remove what a process that died left unpublished."""
-    removed = _remove(tx, tx.column(LEFT_BEHIND))
+    removed = _remove(tx, left_behind(tx))
     tx.run("DELETE FROM documents WHERE revision = 0")
     return len(removed)
 

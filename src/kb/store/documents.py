@@ -43,6 +43,9 @@ UPDATE documents
        chunk_count = :chunk_count, accepted = :accepted, updated_at = :updated_at
  WHERE id = :id
 """
+MOVE_REVISION = """
+UPDATE documents SET revision = :new, chunk_count = :count WHERE id = :id AND revision = :old RETURNING id
+"""
 TOUCH = "UPDATE documents SET updated_at = :now WHERE id = :id"
 SET_METADATA = "UPDATE documents SET metadata = :metadata WHERE id = :id"
 SET_TEXT = """
@@ -180,6 +183,12 @@ def filtered(condition: Filter) -> tuple[str, dict[str, Any]]:
         clauses.append(f"d.id IN (SELECT document_id FROM tags WHERE tag = :tag{number})")
         params[f"tag{number}"] = tag
     return " AND ".join(clauses), params
+
+
+def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_count: int) -> bool:
+    """Publish other chunks of the same content, unless the content has changed since; whether it was done."""
+    params = {"id": document_id, "old": old, "new": new, "count": chunk_count}
+    return tx.value(MOVE_REVISION, params) is not None
 
 
 def delete(tx: Transaction, document_id: int) -> None:

@@ -30,6 +30,7 @@ FAIL = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
  WHERE id = :id
 """
+UNFINISHED = "SELECT * FROM jobs WHERE kind = :kind AND status IN ('queued', 'running') ORDER BY seq LIMIT 1"
 WAITS = """
 SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane AND (not_before IS NULL OR not_before <= :now) LIMIT 1
 """
@@ -121,7 +122,7 @@ def progress(tx: Transaction, job_id: str, completed: int, total: int, step: str
     tx.run(PROGRESS, {"id": job_id, "completed": completed, "total": total, "step": step})
 
 
-def complete(tx: Transaction, job_id: str, document_id: int, uid: str, chunks: int) -> None:
+def complete(tx: Transaction, job_id: str, document_id: int | None, uid: str | None, chunks: int) -> None:
     tx.run(COMPLETE, {"id": job_id, "now": now(), "document_id": document_id, "uid": uid, "chunks": chunks})
 
 
@@ -156,6 +157,12 @@ def forget(tx: Transaction) -> list[str]:
     """Cancel what is not done and drop what every job was about; the ids of those that run."""
     tx.run(FORGET, {"now": now()})
     return tx.column("SELECT id FROM jobs WHERE cancelling = 1")
+
+
+def unfinished(tx: Transaction, kind: JobKind) -> Job | None:
+    """The job of this kind that waits or runs."""
+    row = tx.row(UNFINISHED, {"kind": kind})
+    return as_job(row) if row else None
 
 
 def waits(tx: Transaction, lane: str) -> bool:

@@ -18,20 +18,27 @@ class IndexVersions:
     terms: str  # how text is segmented for the full text
 
 
-def check(tx: Transaction, current: IndexVersions) -> None:
-    """Record the versions in a new file; refuse a file that was made with others."""
+def differences(tx: Transaction, current: IndexVersions) -> list[str]:
+    """How the index in the file differs from what this process would make; a new file has none."""
     recorded = {row["key"]: row["value"] for row in tx.rows("SELECT key, value FROM meta WHERE key LIKE 'index.%'")}
-    wanted = {f"index.{name}": value for name, value in asdict(current).items()}
     if not recorded:
-        tx.run_many(SET, [{"key": key, "value": value} for key, value in wanted.items()])
-        return
-    differing = [
-        f"{key.removeprefix('index.')} is {recorded.get(key)!r} in the file and {value!r} here"
-        for key, value in wanted.items()
-        if recorded.get(key) != value
+        record(tx, current)
+        return []
+    return [
+        f"{name} is {recorded.get(f'index.{name}')!r} in the file and {value!r} here"
+        for name, value in asdict(current).items()
+        if recorded.get(f"index.{name}") != value
     ]
-    if differing:
+
+
+def record(tx: Transaction, current: IndexVersions) -> None:
+    tx.run_many(SET, [{"key": f"index.{name}", "value": value} for name, value in asdict(current).items()])
+
+
+def check(tx: Transaction, current: IndexVersions) -> None:
+    """Refuse a file whose index was made with anything else."""
+    if differing := differences(tx, current):
         raise KBError(
             f"This knowledge base was indexed differently: {'; '.join(differing)}. Nothing was changed. Put the old "
-            "setting back, or make the index anew with `kb reindex`."
+            "setting back, or make the index anew with `kb serve --reindex`."
         )

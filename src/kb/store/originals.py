@@ -6,16 +6,25 @@ written, so a row never names a file that is not there; what no row names is swe
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from kb.errors import StorageFull, TooLarge
+from kb.store.backend import Transaction
 from kb.store.folder import sync_folder
 
 LEAST_FREE = 64 * 2**20  # bytes
+SETTLED_SECONDS = 600  # a file that was kept is named by a row within moments
+SHA256 = re.compile("[0-9a-f]{64}")
+
+OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note' AND content_hash <> ''"
+OF_JOBS = "SELECT payload FROM jobs WHERE kind = 'file' AND payload IS NOT NULL"
 
 
 class Staged:
@@ -82,6 +91,22 @@ class Originals:
             staged.close()
             staged.path.unlink(missing_ok=True)
 
+    @contextlib.contextmanager
+    def scratch(self, size: int) -> Iterator[Path]:
+        """An empty private file for about `size` bytes that nobody will keep."""
+        path = self._staging / uuid.uuid4().hex
+        try:
+            with storage_errors():
+                free = shutil.disk_usage(self._staging).free
+                if free < size + LEAST_FREE:
+                    raise StorageFull(
+                        f"This needs {size // 2**20} MB beside the data, and only {free // 2**20} MB are free. Make room."
+                    )
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
     def keep(self, staged: Staged) -> None:
         """From here on the file is durable under its hash."""
         target = self.path(staged.sha256)
@@ -117,6 +142,15 @@ class Originals:
             file.unlink(missing_ok=True)
         return size
 
+    def orphans(self, named: set[str]) -> list[Path]:
+        """Files that nothing names, and that have been there too long to be on their way in."""
+        settled = time.time() - SETTLED_SECONDS
+        return [
+            file
+            for file in self._folder.glob("??/*")
+            if file.name not in named and (found := stat(file)) is not None and found.st_mtime < settled
+        ]
+
     def sweep(self, named: set[str]) -> int:
         """Remove what nothing names; how many files that were."""
         orphans = [file for file in self._folder.glob("??/*") if file.name not in named]
@@ -124,6 +158,22 @@ class Originals:
         for file in orphans:
             file.unlink(missing_ok=True)
         return len(orphans)
+
+
+def in_use(tx: Transaction, *, waiting: bool = True) -> list[str]:
+    """The hash of every original that a document names, and with `waiting` those of files that wait to be read."""
+    named = set(tx.column(OF_DOCUMENTS))
+    if waiting:
+        named.update(json.loads(payload).get("content_hash", "") for payload in tx.column(OF_JOBS))
+    return sorted(hash_ for hash_ in named if SHA256.fullmatch(hash_))
+
+
+def stat(file: Path) -> os.stat_result | None:
+    """None when the file is gone by now."""
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None
 
 
 @contextlib.contextmanager

@@ -122,6 +122,10 @@ class SQLiteDatabase:
                 raise
             transaction.committed()
 
+    def settle(self) -> None:
+        with self._writer:
+            pass
+
     def size_bytes(self) -> int:
         files = (self.path, Path(f"{self.path}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())

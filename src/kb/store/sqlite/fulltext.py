@@ -5,7 +5,7 @@ holds, and reading rows one by one into Python is the slow part. So a term's pos
 string, and BM25 is computed over arrays (`kb.search.keywords`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import apsw
 import numpy as np
@@ -49,8 +49,8 @@ class SQLiteFullText:
         return Postings(chunk_ids, counts)
 
 
-def made_anew(connection: apsw.Connection, table: str) -> None:
+def made_anew(connection: apsw.Connection, table: str, change: Callable[[str], str] = str) -> None:
     """Empty a virtual table by making it again: its rows would otherwise be deleted one by one."""
     ((sql,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
     connection.execute(f"DROP TABLE {table}")
-    connection.execute(str(sql))
+    connection.execute(change(str(sql)))

@@ -1,5 +1,6 @@
 """Vectors in sqlite-vec's `vec0` table: the durable copy that the index in memory is rebuilt from."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,8 +25,11 @@ class SQLiteVectors:
     def remove(self, chunk_ids: Iterable[int]) -> None:
         self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
 
-    def clear(self) -> None:
-        made_anew(self._connection, "chunks_vec")
+    def clear(self, dimensions: int | None = None) -> None:
+        def resized(sql: str) -> str:
+            return sql if dimensions is None else re.sub(r"FLOAT\[\d+\]", f"FLOAT[{dimensions}]", sql)
+
+        made_anew(self._connection, "chunks_vec", resized)
 
     def load(self) -> tuple[NDArray[np.int64], Vector]:
         found: list[tuple[Any, ...]] = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()

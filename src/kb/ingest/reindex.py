@@ -1,0 +1,159 @@
+"""Make the whole index anew: every document is cut, embedded and segmented again from its stored text.
+
+The old index answers until the new one is complete; then one transaction swaps them. A document that changes
+meanwhile is left alone: it was indexed by the same code. Until the swap nothing of the old index is touched, so
+a process that dies in the middle loses nothing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+import numpy as np
+
+from kb.ingest.chunk import Kind
+from kb.ingest.extract.part import Part
+from kb.ingest.prepare import Preparer
+from kb.nouns import Anchor, Chunk, Document
+from kb.store import chunks, documents, jobs, meta
+from kb.store.backend import Database, Row, Transaction, Vector
+from kb.store.chunks import NewChunk
+
+SWEEP_BATCH = 500  # old chunks that are removed at a time, so that no writer waits long
+
+
+class SwappableIndex(Protocol):
+    """The index in memory, as far as a swap needs it."""
+
+    def replace_many(
+        self,
+        document_ids: Sequence[int],
+        owners: Sequence[int],
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector,
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """One document with its new chunks, not published yet."""
+
+    document_id: int
+    old_revision: int
+    revision: int
+    written: list[tuple[int, NewChunk]]
+
+
+class Reindexer:
+    """`fresh` is true when the old index cannot be used at all: it was made with another model or chunker."""
+
+    def __init__(
+        self,
+        database: Database,
+        preparer: Preparer,
+        index: SwappableIndex,
+        changed: Callable[[str], None],
+        *,
+        fresh: bool,
+    ) -> None:
+        self._database = database
+        self._preparer = preparer
+        self._index = index
+        self._changed = changed
+        self._fresh = fresh
+
+    def run(self, job: Row, interrupt: Callable[[], None]) -> None:
+        try:
+            remade = [self._remake(document_id, interrupt) for document_id in self._progress(job)]
+            with self._database.write() as tx:
+                swapped = [one for one in remade if one is not None and self._swap(tx, one)]
+                self._settle(tx, job, swapped)
+        finally:
+            self._sweep()
+        self._fresh = False
+
+    def _progress(self, job: Row) -> Iterator[int]:
+        with self._database.read() as tx:
+            ids = tx.column("SELECT id FROM published ORDER BY id")
+        for number, document_id in enumerate(ids):
+            if number % 10 == 0:
+                with self._database.write() as tx:
+                    jobs.progress(tx, job["id"], number, len(ids), f"Indexing document {number + 1} of {len(ids)}")
+                    tx.after_commit(lambda: self._changed(job["id"]))
+            yield document_id
+
+    def _remake(self, document_id: int, interrupt: Callable[[], None]) -> Remade | None:
+        """Write a document's new chunks where nobody sees them."""
+        with self._database.read() as tx:
+            row = tx.row("SELECT * FROM published WHERE id = :id", {"id": document_id})
+            if row is None:
+                return None
+            document = documents.as_documents(tx, [row])[0]
+            text = documents.text(tx, document_id)
+            old = chunks.of_document(tx, document_id, 0, None)
+        revision: int | None = None
+        written: list[tuple[int, NewChunk]] = []
+        for offset, part in parts_of(text, old):
+            passages = self._preparer.passages(part, kind_of(document))
+            for batch in self._preparer.batches(part, passages, document.title, offset, first=len(written)):
+                interrupt()
+                with self._database.write() as tx:
+                    if not tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}):
+                        return None
+                    revision = revision or chunks.next_revision(tx, document_id)
+                    ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
+                written += zip(ids, batch, strict=True)
+        return Remade(document_id, row["revision"], revision, written) if revision else None
+
+    def _swap(self, tx: Transaction, one: Remade) -> bool:
+        """Unless the document changed or went away, its new chunks are its chunks."""
+        return documents.move_revision(tx, one.document_id, one.old_revision, one.revision, len(one.written))
+
+    def _settle(self, tx: Transaction, job: Row, swapped: list[Remade]) -> None:
+        written = [(one.document_id, chunk_id, chunk) for one in swapped for chunk_id, chunk in one.written]
+        if self._fresh:
+            tx.vectors.clear(self._preparer.dimensions)
+            for _, chunk_id, chunk in written:
+                tx.vectors.add(chunk_id, chunk.vector)
+        meta.record(tx, self._preparer.versions)
+        jobs.complete(tx, job["id"], None, None, len(written))
+        vectors = (
+            np.stack([chunk.vector for _, _, chunk in written])
+            if written
+            else np.empty((0, self._preparer.dimensions), np.float32)
+        )
+        tx.after_commit(
+            lambda: self._index.replace_many(
+                [one.document_id for one in swapped],
+                [document_id for document_id, _, _ in written],
+                [chunk_id for _, chunk_id, _ in written],
+                [chunk.terms for _, _, chunk in written],
+                vectors,
+            )
+        )
+        tx.after_commit(lambda: self._changed(job["id"]))
+
+    def _sweep(self) -> None:
+        """Remove the old chunks, or the new ones of an attempt that did not get to its end."""
+        with self._database.read() as tx:
+            left = chunks.left_behind(tx)
+        for at in range(0, len(left), SWEEP_BATCH):
+            with self._database.write() as tx:
+                chunks.remove_left_behind(tx, left[at : at + SWEEP_BATCH])
+
+
+def kind_of(document: Document) -> Kind:
+    if document.doc_type in ("note", "markdown"):
+        return "markdown"
+    return "code" if document.doc_type == "code" else "text"
+
+
+def parts_of(text: str, old: Sequence[Chunk]) -> Iterator[tuple[int, Part]]:
+    """The parts that the text was joined from, with their offsets: chunks never cross a part."""
+    places = [(c.anchor.page, c.anchor.slide, c.anchor.sheet, c.anchor.start or 0) for c in old]
+    groups = [(place, min(start for *_, start in group)) for place, group in groupby(places, key=lambda p: p[:3])]
+    starts = [0, *(start for _, start in groups[1:])]
+    for ((page, slide, sheet), _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
+        yield start, Part("part", text[start:end], Anchor(page=page, slide=slide, sheet=sheet))

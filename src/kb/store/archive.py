@@ -1,0 +1,108 @@
+"""A backup: one moment of the database with the originals that it names, while writing goes on.
+
+The database is copied inside one read transaction; originals are immutable and named by their hash, so they can be
+read at leisure afterwards. The manifest comes last: an archive without one is not complete.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from kb import __version__
+from kb.errors import Unavailable
+from kb.store import export
+from kb.store.backend import Database
+from kb.store.originals import Originals, in_use
+from kb.store.tar import END, Member, data_member, file_member
+from kb.times import now
+
+FORMAT = 1
+DATABASE = "kb.db"
+MANIFEST = "manifest.json"
+MOST = 2  # archives that are made at a time: each needs room on the disk
+
+
+class Archive:
+    """An archive on its way out. Whoever sends its blocks closes it, also when nobody wants them any more."""
+
+    def __init__(self, kind: str, blocks: Iterator[bytes], resources: ExitStack) -> None:
+        self.filename = f"kb-{kind}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar"
+        self.blocks = blocks
+        self._resources = resources
+
+    def close(self) -> None:
+        self._resources.close()
+
+
+class Archives:
+    def __init__(self, database: Database, originals: Originals) -> None:
+        self._database = database
+        self._originals = originals
+        self._places = threading.BoundedSemaphore(MOST)
+
+    def backup(self) -> Archive:
+        """Everything that `restore` needs."""
+        return self._archive("backup", self._backup)
+
+    def export(self) -> Archive:
+        """Everything that another program can read: documents as lines of JSON, and the originals."""
+        return self._archive("export", self._export)
+
+    def _archive(self, kind: str, make: Callable[[ExitStack], Iterator[bytes]]) -> Archive:
+        """What can go wrong goes wrong here, before the first block is sent."""
+        if not self._places.acquire(blocking=False):
+            raise Unavailable(f"{MOST} archives are being made already. Try again when one is done.")
+        with ExitStack() as resources:
+            resources.callback(self._places.release)
+            blocks = make(resources)
+            return Archive(kind, blocks, resources.pop_all())
+        raise AssertionError("nothing is suppressed")
+
+    def _backup(self, resources: ExitStack) -> Iterator[bytes]:
+        copy = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
+        with self._database.read() as tx:
+            named = in_use(tx)
+            tx.copy_to(copy)
+        created_at = now()
+
+        def blocks() -> Iterator[bytes]:
+            members: list[Member] = []
+            missing: list[str] = []
+            files = [(DATABASE, copy), *((original_name(hash_), self._originals.path(hash_)) for hash_ in named)]
+            for name, path in files:
+                member = yield from file_member(name, path)
+                if member is None:
+                    missing.append(name)
+                else:
+                    members.append(member)
+            yield from data_member(MANIFEST, manifest(created_at, members, missing))
+            yield END
+
+        return blocks()
+
+    def _export(self, resources: ExitStack) -> Iterator[bytes]:
+        lines = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
+        with self._database.read() as tx:
+            named = in_use(tx, waiting=False)
+            export.write_lines(tx, lines)
+
+        def blocks() -> Iterator[bytes]:
+            yield from file_member("documents.jsonl", lines)
+            for hash_ in named:
+                yield from file_member(original_name(hash_), self._originals.path(hash_))
+            yield END
+
+        return blocks()
+
+
+def original_name(sha256: str) -> str:
+    return f"originals/{sha256[:2]}/{sha256}"
+
+
+def manifest(created_at: str, members: list[Member], missing: list[str]) -> bytes:
+    """`missing`: originals that the database names and that were not there."""
+    about = {"format": FORMAT, "kb_version": __version__, "created_at": created_at}
+    return json.dumps(about | {"members": [asdict(m) for m in members], "missing": missing}, indent=1).encode()

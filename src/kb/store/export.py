@@ -1,0 +1,35 @@
+"""Documents as lines of JSON, for other programs to read."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from kb.nouns import Json, wire
+from kb.store import chunks, documents, notes
+from kb.store.backend import Row, Transaction
+from kb.store.originals import storage_errors
+
+PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
+
+
+def write_lines(tx: Transaction, path: Path) -> None:
+    """One line per document, by id: what GET /documents/{id} says, its text, and every version of a note."""
+    with storage_errors(), path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows(tx):
+            file.write(json.dumps(line(tx, row), ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def rows(tx: Transaction) -> Iterator[Row]:
+    after = 0
+    while page := tx.rows(PAGE, {"after": after}):
+        yield from page
+        after = page[-1]["id"]
+
+
+def line(tx: Transaction, row: Row) -> Json:
+    document: Json = wire(documents.as_documents(tx, [row])[0])
+    document["text"] = documents.text(tx, row["id"])
+    document["chunks"] = wire(chunks.of_document(tx, row["id"], 0, None))
+    if row["doc_type"] == "note":
+        document["versions"] = wire(notes.versions(tx, row["id"]))
+    return document
