@@ -57,12 +57,13 @@ def test_the_same_bytes_again_add_tags_and_missing_metadata(http: Http) -> None:
 
 def test_a_title_that_was_missing_is_filled_in_and_searchable(http: Http) -> None:
     data = b"some words without a title of their own"
-    first = http.add_file("untitled-thing.txt", data).json["document_id"]
-    again = http.add_file("x.txt", data, [("title", "Xylophone manual")]).json
+    first = http.add_file("untitled-thing.txt", data, [("tags", "before")]).json["document_id"]
+    again = http.add_file("x.txt", data, [("title", "Xylophone manual"), ("tags", "after")]).json
     assert again["duplicate_of"] == first
     assert [hit["document_id"] for hit in http.search("xylophone", mode="fts")["results"]] == [first]
     document = http("GET", f"/api/v1/documents/{first}").json
     assert (document["title"], document["version"]) == ("Xylophone manual", 1)
+    assert document["tags"] == ["before", "after"]
 
 
 def test_new_content_at_a_known_path_updates_the_document_in_place(http: Http) -> None:

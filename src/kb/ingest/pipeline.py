@@ -13,7 +13,7 @@ from kb.ingest.extract import EXTRACTORS, Part
 from kb.ingest.extract.text import markdown_title
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, fill_in, known
+from kb.ingest.request import AddRequest, Known, fill_in, known
 from kb.nouns import Json, LedgerEntry
 from kb.store import chunks, documents, jobs, notes
 from kb.store.backend import Database, Row, Transaction
@@ -149,7 +149,7 @@ class Pipeline:
         found = known(tx, request)
         if found is not None and found.row["id"] != draft.document_id:
             raise MovedError
-        tags, metadata = self._details(tx, request, found.row if found else None)
+        tags, metadata = self._details(tx, request, found)
         content = Content(
             title=draft.title,
             titled=draft.titled,
@@ -172,11 +172,15 @@ class Pipeline:
             notes.add_version(tx, draft.document_id, draft.text)
         self._finish(tx, job, documents.find(tx, draft.document_id), len(draft.written))
 
-    def _details(self, tx: Transaction, request: AddRequest, old: Row | None) -> tuple[list[str], Json]:
-        """Tags and metadata: what was given replaces the old, what was not given stays."""
-        if old is None:
+    def _details(self, tx: Transaction, request: AddRequest, found: Known | None) -> tuple[list[str], Json]:
+        """Tags and metadata: with new content, what was given replaces the old; with the same, it is added."""
+        if found is None:
             return request.tags or [], request.metadata or {}
-        held = documents.as_documents(tx, [old])[0]
+        if found.same_content:
+            fill_in(tx, found.row, request)
+        held = documents.get(tx, found.row["id"])
+        if found.same_content:
+            return held.tags, held.metadata
         tags = held.tags if request.tags is None else request.tags
         return tags, held.metadata if request.metadata is None else request.metadata
 
