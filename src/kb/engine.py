@@ -13,7 +13,7 @@ from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, fill_in, known, note_request
+from kb.ingest.request import AddRequest, fill_in, known, note_request, supersede
 from kb.jobs.queue import Queue
 from kb.nouns import (
     MAX_NOTE_BYTES,
@@ -43,7 +43,7 @@ from kb.nouns import (
 from kb.search.hybrid import Searcher
 from kb.search.live import LiveChunks
 from kb.settings import Settings
-from kb.store import chunks, documents, jobs, notes
+from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals, Staged
@@ -127,11 +127,15 @@ class Engine:
             metadata=metadata,
             force_ocr=force_ocr,
         )
-        return self._accept(request, before=lambda: self.originals.keep(staged))
+        staged.sync()
+        return self._accept(request, keep=lambda: self.originals.keep(staged))
 
-    def _accept(self, request: AddRequest, before: Callable[[], None] = lambda: None) -> Accepted:
-        """Queue it, or answer at once when it is known already."""
-        before()
+    def _accept(self, request: AddRequest, keep: Callable[[], None] = lambda: None) -> Accepted:
+        """Queue it, or answer at once when it is known already.
+
+        `keep` runs before the commit, so that the row never names a file that is not there, and inside the
+        transaction, so that nobody who deletes the same content at this moment takes the file away.
+        """
         job_id = str(uuid.uuid4())
         with self._database.write() as tx:
             found = known(tx, request)
@@ -140,8 +144,11 @@ class Engine:
                 fill_in(tx, found.row, request)
             if found is not None and same and (request.title is None or found.row["titled"]):
                 self.queue.submit(tx, finished_job(job_id, request, found.row))
+                supersede(tx, request, found.row, job_id)
+                keep()
                 return Accepted(job_id, "completed", found.row["id"], found.row["id"])
             self.queue.submit(tx, queued_job(job_id, request))
+            keep()
         if found is not None:
             return Accepted(job_id, "queued", found.row["id"], found.row["id"] if same else None)
         return Accepted(job_id, "queued")
@@ -170,7 +177,7 @@ class Engine:
         with self._database.write() as tx:
             row = documents.find(tx, ref)
             removed = self._publisher.remove(tx, row["id"])
-            if row["doc_type"] != "note" and not documents.with_content(tx, row["content_hash"], is_note=False):
+            if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
                 tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
         return Removed(row["id"], row["filename"], removed)
 
@@ -181,12 +188,14 @@ class Engine:
                 f"This deletes every document. Send confirm={CLEAR_PHRASE!r} to go on; nothing was deleted."
             )
         before = self._database.size_bytes()
+        freed: list[int] = []
         with self._database.write() as tx:
             self.queue.forget(tx)
             count, removed = self._publisher.clear(tx)
-        freed = self.originals.clear()
+            # Before the next write: a file that is added from now on stays.
+            tx.after_commit(lambda: freed.append(self.originals.clear()))
         self._database.give_back()
-        return Cleared(count, removed, freed + max(before - self._database.size_bytes(), 0))
+        return Cleared(count, removed, sum(freed) + max(before - self._database.size_bytes(), 0))
 
     def text(self, ref: str, start: int = 0, end: int | None = None) -> str:
         """The extracted text that anchors point into."""

@@ -13,9 +13,9 @@ from kb.ingest.extract import EXTRACTORS, Part
 from kb.ingest.extract.text import markdown_title
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, Known, fill_in, known
+from kb.ingest.request import AddRequest, Known, fill_in, known, supersede
 from kb.nouns import Json, LedgerEntry
-from kb.store import chunks, documents, jobs, notes
+from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
@@ -91,6 +91,8 @@ class Pipeline:
             return False
         if found.same_content:
             fill_in(tx, found.row, request)
+        if not overtaken:
+            supersede(tx, request, found.row, job["id"])
         self._finish(tx, job, found.row, found.row["chunk_count"])
         return True
 
@@ -165,12 +167,19 @@ class Pipeline:
             accepted=job["seq"],
         )
         self._publisher.publish(tx, draft.document_id, content, draft.revision, draft.written)
+        if found is not None:
+            self._let_go(tx, found.row)
         documents.set_tags(tx, draft.document_id, tags)
         if not request.is_note:
             documents.set_text(tx, draft.document_id, draft.text)
         elif found is None or not found.same_content:
             notes.add_version(tx, draft.document_id, draft.text)
         self._finish(tx, job, documents.find(tx, draft.document_id), len(draft.written))
+
+    def _let_go(self, tx: Transaction, old: Row) -> None:
+        """The original that the document had, unless it or anything else still needs it."""
+        if old["doc_type"] != "note" and not originals.is_named(tx, old["content_hash"]):
+            tx.after_commit(lambda: self._originals.remove(old["content_hash"]))
 
     def _details(self, tx: Transaction, request: AddRequest, found: Known | None) -> tuple[list[str], Json]:
         """Tags and metadata: with new content, what was given replaces the old; with the same, it is added."""

@@ -87,3 +87,9 @@ def fill_in(tx: Transaction, row: Row, request: AddRequest) -> None:
         documents.set_metadata(tx, row["id"], metadata | missing)
     if new_tags or missing:
         documents.touch(tx, row["id"])
+
+
+def supersede(tx: Transaction, request: AddRequest, row: Row, job_id: str) -> None:
+    """The path's content is what this job says: one that was accepted earlier and still waits must not replace it."""
+    if request.source_path is not None:
+        documents.set_accepted(tx, row["id"], job_id)

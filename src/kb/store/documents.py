@@ -46,6 +46,10 @@ UPDATE documents
 MOVE_REVISION = """
 UPDATE documents SET revision = :new, chunk_count = :count WHERE id = :id AND revision = :old RETURNING id
 """
+ACCEPTED = """
+UPDATE documents SET accepted = (SELECT seq FROM jobs WHERE jobs.id = :job)
+ WHERE id = :id AND accepted < (SELECT seq FROM jobs WHERE jobs.id = :job)
+"""
 TOUCH = "UPDATE documents SET updated_at = :now WHERE id = :id"
 SET_METADATA = "UPDATE documents SET metadata = :metadata WHERE id = :id"
 SET_TEXT = """
@@ -213,6 +217,11 @@ def set_tags(tx: Transaction, document_id: int, tags: Sequence[str]) -> None:
 
 def touch(tx: Transaction, document_id: int) -> None:
     tx.run(TOUCH, {"id": document_id, "now": now()})
+
+
+def set_accepted(tx: Transaction, document_id: int, job_id: str) -> None:
+    """What was accepted before this job no longer changes the document."""
+    tx.run(ACCEPTED, {"id": document_id, "job": job_id})
 
 
 def set_metadata(tx: Transaction, document_id: int, metadata: Json) -> None:

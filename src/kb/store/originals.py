@@ -1,7 +1,7 @@
 """Original files, named by the sha256 of their bytes.
 
 A file that is being received lies under `staging/`. It is synced and renamed before the row that names it is
-written, so a row never names a file that is not there; what no row names is swept at start.
+committed, so a row never names a file that is not there; what no row names is swept at start.
 """
 
 import contextlib
@@ -20,6 +20,13 @@ from kb.store.backend import Transaction
 from kb.store.folder import sync_folder
 
 LEAST_FREE = 64 * 2**20  # bytes
+# By a document, or by a job that is not done with it: also one that could be retried.
+IS_NAMED = """
+SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note')
+    OR EXISTS (SELECT 1 FROM jobs
+                WHERE status IN ('queued', 'running', 'failed', 'cancelled') AND kind = 'file'
+                  AND json_extract(payload, '$.content_hash') = :hash)
+"""
 SETTLED_SECONDS = 600  # a file that was kept is named by a row within moments
 SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -108,9 +115,8 @@ class Originals:
             path.unlink(missing_ok=True)
 
     def keep(self, staged: Staged) -> None:
-        """From here on the file is durable under its hash."""
+        """From here on the file, which was synced before, is durable under its hash."""
         target = self.path(staged.sha256)
-        staged.sync()
         with storage_errors():
             target.parent.mkdir(mode=0o700, exist_ok=True)
             staged.path.rename(target)
@@ -174,6 +180,11 @@ def stat(file: Path) -> os.stat_result | None:
         return file.stat()
     except FileNotFoundError:
         return None
+
+
+def is_named(tx: Transaction, sha256: str) -> bool:
+    """Whether something still needs this original."""
+    return bool(tx.value(IS_NAMED, {"hash": sha256}))
 
 
 @contextlib.contextmanager

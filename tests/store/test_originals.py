@@ -1,0 +1,155 @@
+"""Original files: durable before the row that names them, and nothing left behind."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from kb.errors import TooLarge
+from kb.settings import Settings
+from kb.store.originals import Originals
+from kb.store.sqlite import database
+from kb.wiring import RunningEngine
+
+DATA = b"bytes that must survive a power cut"
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+class SyncingFile(apsw.VFSFile):
+    """Says when SQLite has a file written through to the disk."""
+
+    tell: Callable[[str], None]
+
+    def __init__(self, base: str, name: Any, flags: list[int]) -> None:
+        self._name = Path(name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary").name
+        super().__init__(base, name, flags)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
+        super().xSync(flags)
+        self.tell(f"sync {self._name}")
+
+
+class SyncingVFS(apsw.VFS):
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return SyncingFile(self.base_name, name, flags)
+
+    def __init__(self) -> None:
+        self.base_name = apsw.vfs_names()[0]
+        super().__init__("syncing", self.base_name, makedefault=True)
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What happens to the disk, in order: files and folders synced and renamed, rows written and committed."""
+    told: list[str] = []
+    fsync, rename, connect = os.fsync, os.rename, database.connect
+
+    def told_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        told.append(f"fsync inode {os.fstat(descriptor).st_ino}")
+
+    def told_rename(source: Any, target: Any) -> None:
+        rename(source, target)
+        told.append(f"rename to {Path(target).name}")
+
+    def told_connect(path: Path) -> apsw.Connection:
+        connection = connect(path)
+        connection.set_update_hook(lambda _, __, table, ___: told.append(f"write {table}"))
+        return connection
+
+    monkeypatch.setattr(os, "fsync", told_fsync)
+    monkeypatch.setattr(os, "rename", told_rename)
+    monkeypatch.setattr(database, "connect", told_connect)
+    monkeypatch.setattr(SyncingFile, "tell", staticmethod(told.append), raising=False)
+    vfs = SyncingVFS()
+    yield told
+    vfs.unregister()
+
+
+def test_a_file_is_on_the_disk_before_the_job_that_names_it_and_both_before_the_answer(
+    settings: Settings, events: list[str]
+) -> None:
+    with RunningEngine(settings) as engine:
+        engine.add_note("so that the folder and the log exist")
+        events.clear()
+        with engine.originals.stage() as staged:
+            staged.write(DATA)
+            engine.add_file(staged, "original.txt")
+            happened = list(events)
+        kept = engine.originals.path(SHA256)
+        file, shelf, folder = (path.stat().st_ino for path in (kept, kept.parent, kept.parent.parent))
+    row = len(happened) - 1 - happened[::-1].index("write jobs")
+    order = [
+        happened.index(f"fsync inode {file}"),
+        happened.index(f"rename to {SHA256}"),
+        happened.index(f"fsync inode {shelf}"),
+        happened.index(f"fsync inode {folder}"),
+        happened.index("sync kb.db-wal", max(row, happened.index(f"fsync inode {folder}"))),
+    ]
+    assert order == sorted(order), happened
+
+
+def test_every_commit_is_written_through_to_the_disk(settings: Settings, events: list[str]) -> None:
+    with RunningEngine(settings) as engine:
+        engine.add_note("so that the log exists")
+        for number in range(3):
+            events.clear()
+            engine.add_note(f"note {number}")
+            assert "sync kb.db-wal" in events[events.index("write jobs") :]
+
+
+def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
+    connection = database.connect(tmp_path / "kb.db")
+    assert connection.pragma("synchronous") == 2
+    assert connection.pragma("journal_mode") == "wal"
+    connection.close()
+
+
+@pytest.fixture
+def originals(tmp_path: Path) -> Originals:
+    return Originals(tmp_path, limit=1000)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_is_not_kept_leaves_nothing(originals: Originals, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), originals.stage() as staged:
+        staged.write(DATA)
+        raise ZeroDivisionError
+    assert files(tmp_path) == []
+
+
+def test_what_is_kept_lies_under_its_hash(originals: Originals, tmp_path: Path) -> None:
+    for _ in range(2):
+        with originals.stage() as staged:
+            staged.write(DATA[:10])
+            staged.write(DATA[10:])
+            staged.sync()
+            originals.keep(staged)
+    assert files(tmp_path) == [SHA256]
+    assert originals.path(SHA256).read_bytes() == DATA
+    assert (staged.sha256, staged.size, staged.head) == (SHA256, len(DATA), DATA)
+
+
+def test_a_file_beyond_the_limit_is_refused_as_its_bytes_arrive(originals: Originals, tmp_path: Path) -> None:
+    with pytest.raises(TooLarge), originals.stage() as staged:
+        staged.write(bytes(1000))
+        staged.write(b"x")
+    assert files(tmp_path) == []
+
+
+def test_a_sweep_removes_what_nothing_names_and_what_was_being_received(originals: Originals, tmp_path: Path) -> None:
+    for data in (DATA, b"named by nothing"):
+        with originals.stage() as staged:
+            staged.write(data)
+            staged.sync()
+            originals.keep(staged)
+    (tmp_path / "staging" / "left-behind").write_bytes(b"half a fi")
+    assert originals.sweep({SHA256}) == 2
+    assert files(tmp_path) == [SHA256]
