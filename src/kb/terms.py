@@ -9,7 +9,8 @@ characters, and has at most `MAX_TERM` characters. Any string is legal, and the 
 - A compound is one term and so is each of its parts: `foo_bar.baz-1.2`, `getUserName`, `user@example.com`,
   `C++`, `1,234.5` (and `1234.5`). Punctuation around it is not part of it. Case only adds parts, so `iPhone`
   still is `iphone`; a hyphen between letters is not written, so `e-mail` still is `email`.
-- Words of plain letters are stemmed as English, Russian or Arabic by their script. Digits make a word exact.
+- Words of plain letters are stemmed as English, Russian or Arabic by their script. Digits make a word exact, and
+  two letters or more before a number are a part: `python3` is `python` too.
 - English endings after an apostrophe (`'s`, `'ll`) are dropped, `don't` is `dont`, any other apostrophe
   separates: `l'homme` is `l` and `homme`.
 - Scripts without spaces are indexed as characters and as overlapping pairs; a query asks for the pairs, or
@@ -108,6 +109,7 @@ _HUMP = re.compile(
     r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])|(?<=[a-z])(?=[0-9])"
     r"|(?<=[A-Z]{2})s(?![a-z])"  # the plural of an acronym: CPUs
 )
+_NUMBERED = re.compile(r"([A-Za-z]{2,})([0-9]+)")
 _RUSSIAN = re.compile("[а-я]+")
 _ARABIC = re.compile("[\u0620-\u064a]+")
 
@@ -181,6 +183,8 @@ def _surfaces(piece: str) -> list[str]:
             surfaces.append(_fold(segment))
         if "_" in segment or _CAMEL.search(segment):
             surfaces.extend(map(_fold, _HUMP.split(segment)))
+        elif numbered := _NUMBERED.fullmatch(segment):
+            surfaces.extend(map(_fold, numbered.groups()))
     return [surface for surface in surfaces if surface]
 
 
