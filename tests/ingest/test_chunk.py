@@ -312,7 +312,7 @@ def test_context_says_where_a_passage_stands(title: str | None, heading: str | N
         (50, "Title > Part one > Chapter two > Section"),
         (8, "Title > Chapter two > Section"),
         (3, "Title > Section"),
-        (2, "Title >"),
+        (2, "Title"),
         (1, "Title"),
         (0, ""),
         (-5, ""),

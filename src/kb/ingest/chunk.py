@@ -85,7 +85,7 @@ def fit_context(ctx: str, tokenizer: Tokenizer, room: int) -> str:
     keep = room
     while short and tokenizer.count(short) > room:
         ends = tokenizer.offsets(short)[:, 1]
-        short = short[: ends[keep - 1]].rstrip() if keep > 0 else ""
+        short = short[: ends[keep - 1]].rstrip(" >") if keep > 0 else ""
         keep -= 1  # a word that was cut may have more tokens than it had
     return short
 
