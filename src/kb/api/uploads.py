@@ -123,7 +123,10 @@ async def receive(request: Request, sink: Sink) -> Upload:
     boundary = options.get(b"boundary")
     if not boundary:
         raise InvalidRequest("The Content-Type names no multipart boundary.")
-    upload = Upload(sink, boundary)
+    try:
+        upload = Upload(sink, boundary)
+    except FormParserError as wrong:
+        raise InvalidRequest(f"The multipart boundary cannot be used: {wrong}") from wrong
     async for block in request.stream():
         if block:
             await run_in_threadpool(upload.feed, block)
