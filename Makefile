@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: setup run test lint docs bench eval lock clean
+.PHONY: setup run test lint docs bench eval lock clean crash fuzz soak
 
 setup: $(STAMP)
 
@@ -38,6 +38,16 @@ bench: setup
 
 eval: setup
 	$(BIN)/python -m benchmarks.quality
+
+# What these prove is in docs/durability.md. They take minutes and are no part of `make test`; ARGS="--seed 3" and the like.
+crash: setup
+	PYTHONPATH=tests $(BIN)/python -m crash $(ARGS)
+
+fuzz: setup
+	KB_FUZZ_EXAMPLES=600 $(BIN)/pytest -s tests/api/test_openapi.py
+
+soak: setup
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 # Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
