@@ -39,7 +39,7 @@ class Draft:
 
 
 class MovedError(Exception):
-    """The document that this content belongs to came into being while the content was being prepared."""
+    """The document that this content belongs to came into being, or was deleted, while it was being prepared."""
 
 
 class Pipeline:
@@ -116,6 +116,8 @@ class Pipeline:
             for batch in self._preparer.batches(part, passages, title, offset, first=len(written)):
                 interrupt()
                 with self._database.write() as tx:
+                    if not documents.exists(tx, document_id):
+                        raise MovedError
                     ids = chunks.add(tx, document_id, revision, batch)
                     written += zip(ids, batch, strict=True)
                     if len(passages) > len(batch):
@@ -149,7 +151,7 @@ class Pipeline:
             chunks.discard(tx, draft.document_id, draft.revision)
             return
         found = known(tx, request)
-        if found is not None and found.row["id"] != draft.document_id:
+        if not documents.exists(tx, draft.document_id) or (found and found.row["id"] != draft.document_id):
             raise MovedError
         tags, metadata = self._details(tx, request, found)
         content = Content(

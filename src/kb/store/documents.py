@@ -129,6 +129,11 @@ def find(tx: Transaction, ref: int | str) -> Row:
     return found
 
 
+def exists(tx: Transaction, document_id: int) -> bool:
+    """Whether chunks can belong to it, published or not."""
+    return tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}) is not None
+
+
 def get(tx: Transaction, ref: int | str) -> Document:
     return as_documents(tx, [find(tx, ref)])[0]
 
