@@ -28,7 +28,7 @@ from kb.api.app import openapi_document
 from kb.errors import every_error
 from support import EngineProcess, Http
 
-EXAMPLES = int(os.environ.get("KB_FUZZ_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("KB_FUZZ_EXAMPLES", "5"))
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
