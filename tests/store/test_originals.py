@@ -109,6 +109,13 @@ def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_the_folders_of_originals_are_on_the_disk_before_anything_is_put_there(
+    tmp_path: Path, events: list[str]
+) -> None:
+    Originals(tmp_path, limit=1000)
+    assert events == [f"fsync inode {tmp_path.stat().st_ino}"]
+
+
 @pytest.fixture
 def originals(tmp_path: Path) -> Originals:
     return Originals(tmp_path, limit=1000)

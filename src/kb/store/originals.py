@@ -86,6 +86,7 @@ class Originals:
         with storage_errors():
             for path in (self._folder, self._staging):
                 path.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(folder)
 
     @contextlib.contextmanager
     def stage(self) -> Iterator[Staged]:

@@ -14,6 +14,7 @@ import apsw
 
 from kb.errors import KBError
 from kb.nouns import DOC_TYPES
+from kb.store.folder import sync_folder
 from kb.store.sqlite.database import SQLiteTransaction, connect, translated
 from kb.times import now
 
@@ -113,6 +114,7 @@ def keep_copy(connection: apsw.Connection, target: Path) -> None:
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     temporary.rename(target)
+    sync_folder(target.parent)
     log.info("kept a copy of the v2 database as %s", target.name)
 
 
