@@ -20,18 +20,12 @@ from kb.search.live import LiveChunks
 from kb.settings import Settings
 from kb.store import chunks, jobs, meta
 from kb.store.folder import DataFolder
-from kb.store.originals import Originals
+from kb.store.originals import Originals, in_use
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from kb.warm import WarmingEmbedder
 
 log = logging.getLogger(__name__)
-
-ORIGINALS_IN_USE = """
-SELECT content_hash FROM documents
-UNION
-SELECT json_extract(payload, '$.content_hash') FROM jobs WHERE payload IS NOT NULL
-"""
 
 
 class RunningEngine:
@@ -61,7 +55,7 @@ class RunningEngine:
                 meta.check(tx, preparer.versions)
             chunks.sweep(tx)
             jobs.recover(tx)
-            originals.sweep(set(tx.column(ORIGINALS_IN_USE)))
+            originals.sweep(set(in_use(tx)))
         self._live = live = LiveChunks(embedder.dimensions, awaiting_reindex=self._fresh)
         publisher = Publisher(live)
         queue = Queue(database)
