@@ -21,8 +21,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp": BASE | {"client"},
     **dict.fromkeys(PARTS, BASE | PARTS),
     **dict.fromkeys(WORK, BASE | PARTS | WORK),
-    "engine": BASE | PARTS | WORK,
-    "wiring": BASE | PARTS | WORK | {"engine"},
+    "doctor": BASE | PARTS | WORK,
+    "engine": BASE | PARTS | WORK | {"doctor"},
+    "wiring": BASE | PARTS | WORK | {"doctor", "engine"},
     "api": BASE | {"engine", "wiring"},
     "web": BASE,
 }

@@ -29,6 +29,8 @@ MIN_ENGINE_VERSION = "3.0.0"
 CONNECT_SECONDS = 5
 # What an answer may take beyond the time that the engine was asked to wait.
 ANSWER_SECONDS = 60
+# What looks at everything may take this long.
+SLOW_SECONDS = 3600
 
 Result = TypeVar("Result")  # Json, or an awaitable of it
 
@@ -196,6 +198,13 @@ class Calls(Generic[Result]):
 
     def restore_note(self, document_id: int | str, version: int) -> Result:
         return self.send(Call("POST", _path("notes", document_id, "restore"), body={"version": version}))
+
+    def duplicates(self, *, min_similarity: float | None = None, limit: int | None = None) -> Result:
+        asked = _query(min_similarity=min_similarity, limit=limit)
+        return self.send(Call("GET", f"{API}/duplicates", asked, wait=SLOW_SECONDS))
+
+    def doctor(self, *, fix: bool | None = None) -> Result:
+        return self.send(Call("GET", f"{API}/doctor", _query(fix=fix), wait=SLOW_SECONDS))
 
     def status(self) -> Result:
         return self.send(Call("GET", f"{API}/status"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import __version__
+from kb.doctor import Doctor
 from kb.errors import Conflict, InvalidRequest, KBError, NotANote, NotFound
 from kb.ingest import detect
 from kb.ingest.extract.part import Part
@@ -20,8 +21,10 @@ from kb.nouns import (
     Accepted,
     Chunk,
     Cleared,
+    Diagnosis,
     Document,
     DocumentList,
+    DuplicateList,
     Filter,
     Health,
     Job,
@@ -40,10 +43,12 @@ from kb.nouns import (
     StorageInfo,
     TagList,
 )
+from kb.search.duplicates import duplicates
 from kb.search.hybrid import Searcher
 from kb.search.live import LiveChunks
 from kb.settings import Settings
 from kb.store import chunks, documents, jobs, notes, originals
+from kb.store.archive import Archive, Archives
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals, Staged
@@ -75,6 +80,8 @@ class Engine:
         publisher: Publisher,
         searcher: Searcher,
         live: LiveChunks,
+        archives: Archives,
+        doctor: Doctor,
     ) -> None:
         self.settings = settings
         self.queue = queue
@@ -85,6 +92,8 @@ class Engine:
         self._publisher = publisher
         self._searcher = searcher
         self._live = live
+        self._archives = archives
+        self._doctor = doctor
 
     # Adding
 
@@ -323,6 +332,18 @@ class Engine:
             last_updated=updated,
             health=self._health(),
         )
+
+    def duplicates(self, min_similarity: float, limit: int) -> DuplicateList:
+        return duplicates(self._database, self._live, min_similarity, limit)
+
+    def backup(self) -> Archive:
+        return self._archives.backup()
+
+    def export(self) -> Archive:
+        return self._archives.export()
+
+    def examine(self, *, fix: bool = False) -> Diagnosis:
+        return self._doctor.examine(fix=fix)
 
     def gauges(self) -> Iterator[tuple[str, str, float]]:
         """Name, meaning and value of what can be counted."""

@@ -306,6 +306,43 @@ class Status:
     health: Health
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that the doctor looked at."""
+
+    name: str
+    ok: bool  # nothing is wrong, or all that was wrong is mended
+    problems: int
+    message: str
+    fixed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    healthy: bool
+    checks: list[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRef:
+    id: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatePair:
+    """Two notes that say nearly the same."""
+
+    a: NoteRef
+    b: NoteRef
+    similarity: float  # cosine; 1 for the same text
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateList:
+    duplicates: list[DuplicatePair]  # the most similar first
+
+
 def wire(value: Any) -> Any:
     """Plain JSON data: dataclasses become objects, fields that are absent are left out."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -6,6 +6,7 @@ import time
 from types import TracebackType
 
 from kb import terms
+from kb.doctor import Doctor
 from kb.engine import Engine
 from kb.errors import KBError
 from kb.ingest.pipeline import Pipeline
@@ -19,6 +20,7 @@ from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.settings import Settings
 from kb.store import chunks, jobs, meta
+from kb.store.archive import Archives
 from kb.store.folder import DataFolder
 from kb.store.originals import Originals, in_use
 from kb.store.sqlite.database import SQLiteDatabase
@@ -63,8 +65,20 @@ class RunningEngine:
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt))
-        searcher = Searcher(database, live, KeywordIndex(), embedder)
-        engine = Engine(settings, database, originals, queue, embedder, preparer, publisher, searcher, live)
+        keywords = KeywordIndex()
+        engine = Engine(
+            settings,
+            database,
+            originals,
+            queue,
+            embedder,
+            preparer,
+            publisher,
+            Searcher(database, live, keywords, embedder),
+            live,
+            Archives(database, originals),
+            Doctor(database, originals, preparer, live, keywords, settings.model_dir),
+        )
         if reindex:
             engine.reindex()
         embedder.start()

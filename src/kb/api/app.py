@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from kb import __version__
-from kb.api import documents, failures, jobs, notes, pages, search, state
+from kb.api import archives, doctor, documents, duplicates, failures, jobs, notes, pages, search, state
 from kb.api.follow import Streams
 from kb.api.guard import Guard
 from kb.api.metrics import Metrics
@@ -39,7 +39,7 @@ def routes() -> FastAPI:
         redoc_url=None,
     )
     failures.install(app)
-    for module in (search, jobs, documents, notes, state):
+    for module in (search, jobs, documents, notes, state, archives, doctor, duplicates):
         app.include_router(module.router, prefix=PREFIX)
     app.include_router(jobs.maintenance, prefix=PREFIX)
     app.include_router(pages.router)

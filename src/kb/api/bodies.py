@@ -185,6 +185,17 @@ class TextQuery(QueryString):
     end: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
 
 
+class DoctorQuery(QueryString):
+    fix: bool = Field(False, description="Mend what can be mended. No document is ever deleted.")
+
+
+class DuplicatesQuery(QueryString):
+    min_similarity: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = Field(
+        0.9, description="Leave out pairs that are less alike."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
 class ClearQuery(QueryString):
     confirm: Text = Field("", description="Must be `DELETE ALL`.")
 

@@ -9,6 +9,7 @@ from kb.ingest import chunk
 from kb.ingest.chunk import Kind, Passage
 from kb.ingest.extract.part import Part
 from kb.nouns import Anchor
+from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
 
@@ -47,23 +48,30 @@ class Preparer:
 
     def _batch(self, part: Part, passages: Sequence[Passage], title: str, offset: int, first: int) -> list[NewChunk]:
         texts = [part.text[p.start : p.end] for p in passages]
-        # A passage that opens with the title needs no second copy of it.
-        titles = ["" if text.lstrip("# \t").startswith(title) else title for text in texts]
-        vectors = self._embedder.embed(
-            [self._in_context(text, t, p.heading) for text, t, p in zip(texts, titles, passages, strict=True)]
-        )
+        vectors = self.embedded([(title, p.heading, text) for text, p in zip(texts, passages, strict=True)])
+        columns = [self.segmented(title, p.heading, text) for text, p in zip(texts, passages, strict=True)]
         return [
             NewChunk(
                 index=first + number,
                 text=text,
                 anchor=anchored(part.anchor, passage, offset),
-                title_terms=terms.index_terms(t),
-                heading_terms=terms.index_terms(passage.heading or ""),
-                body_terms=terms.index_terms(text),
+                title_terms=columns[number][0],
+                heading_terms=columns[number][1],
+                body_terms=columns[number][2],
                 vector=vectors[number],
             )
-            for number, (text, t, passage) in enumerate(zip(texts, titles, passages, strict=True))
+            for number, (text, passage) in enumerate(zip(texts, passages, strict=True))
         ]
+
+    def embedded(self, passages: Sequence[tuple[str, str | None, str]]) -> Vector:
+        """The vectors of passages, each given as title, heading and text."""
+        return self._embedder.embed(
+            [self._in_context(text, shown(title, text), heading) for title, heading, text in passages]
+        )
+
+    def segmented(self, title: str, heading: str | None, text: str) -> tuple[list[str], list[str], list[str]]:
+        """The full-text terms of a passage: title, heading, body."""
+        return terms.index_terms(shown(title, text)), terms.index_terms(heading or ""), terms.index_terms(text)
 
     def _in_context(self, text: str, title: str, heading: str | None) -> str:
         context = chunk.context(title or None, heading)
@@ -73,6 +81,11 @@ class Preparer:
         room = self._embedder.max_tokens - SPECIAL_TOKENS - tokenizer.count(text)
         fitted = chunk.fit_context(context, tokenizer, room)
         return f"{fitted}\n{text}" if fitted else text
+
+
+def shown(title: str, text: str) -> str:
+    """A passage that opens with the title needs no second copy of it."""
+    return "" if text.lstrip("# \t").startswith(title) else title
 
 
 def anchored(where: Anchor, passage: Passage, offset: int) -> Anchor:

@@ -141,7 +141,7 @@ class Reindexer:
             left = chunks.left_behind(tx)
         for at in range(0, len(left), SWEEP_BATCH):
             with self._database.write() as tx:
-                chunks.remove_left_behind(tx, left[at : at + SWEEP_BATCH])
+                chunks.remove(tx, left[at : at + SWEEP_BATCH])
 
 
 def kind_of(document: Document) -> Kind:

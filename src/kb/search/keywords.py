@@ -47,10 +47,18 @@ class KeywordIndex:
         self._cache: OrderedDict[str, TermPostings] = OrderedDict()
         self._cached = 0
         self._lock = threading.Lock()
+        self._generation = 0  # what was read before the last `clear` is not kept
 
     @property
     def cached_postings(self) -> int:
         return self._cached
+
+    def clear(self) -> None:
+        """Forget all of it: the full text was changed behind its back."""
+        with self._lock:
+            self._cache.clear()
+            self._cached = 0
+            self._generation += 1
 
     def search(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> Keywords:
         scores = np.zeros(len(snapshot.chunk_ids), np.float32)
@@ -71,17 +79,20 @@ class KeywordIndex:
 
     def _postings(self, tx: Transaction, snapshot: Snapshot, term: str) -> TermPostings:
         with self._lock:
+            generation = self._generation
             held = self._cache.get(term)
             if held is not None and held.covers >= snapshot.newest:
                 self._cache.move_to_end(term)
                 return held
         covers = int(tx.value("SELECT COALESCE(max(id), 0) FROM chunks"))
         fresh = extended(held, tx.fulltext.postings(term, after=held.covers if held else 0), covers)
-        self._keep(term, fresh)
+        self._keep(term, fresh, generation)
         return fresh
 
-    def _keep(self, term: str, postings: TermPostings) -> None:
+    def _keep(self, term: str, postings: TermPostings, generation: int) -> None:
         with self._lock:
+            if generation != self._generation:
+                return
             if (old := self._cache.pop(term, None)) is not None:
                 self._cached -= len(old.chunk_ids)
             self._cache[term] = postings

@@ -67,6 +67,7 @@ class LiveChunks:
             self._failure = failure
             raise
         else:
+            self._failure = None
             at = np.searchsorted(vector_ids, live.chunk_ids)
             at = np.minimum(at, max(len(vector_ids) - 1, 0))
             has_vector = vector_ids[at] == live.chunk_ids if len(vector_ids) else np.zeros(len(at), np.bool_)

@@ -64,14 +64,14 @@ class Archives:
     def _backup(self, resources: ExitStack) -> Iterator[bytes]:
         copy = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
         with self._database.read() as tx:
-            named = in_use(tx)
+            originals = in_use(tx)
             tx.copy_to(copy)
         created_at = now()
 
         def blocks() -> Iterator[bytes]:
             members: list[Member] = []
             missing: list[str] = []
-            files = [(DATABASE, copy), *((original_name(hash_), self._originals.path(hash_)) for hash_ in named)]
+            files = [(DATABASE, copy), *((original_name(hash_), self._originals.path(hash_)) for hash_ in originals)]
             for name, path in files:
                 member = yield from file_member(name, path)
                 if member is None:
@@ -86,12 +86,11 @@ class Archives:
     def _export(self, resources: ExitStack) -> Iterator[bytes]:
         lines = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
         with self._database.read() as tx:
-            named = in_use(tx, waiting=False)
-            export.write_lines(tx, lines)
+            originals = export.write_lines(tx, lines)
 
         def blocks() -> Iterator[bytes]:
             yield from file_member("documents.jsonl", lines)
-            for hash_ in named:
+            for hash_ in originals:
                 yield from file_member(original_name(hash_), self._originals.path(hash_))
             yield END
 

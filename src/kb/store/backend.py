@@ -7,6 +7,7 @@ window functions). What truly differs sits behind `FullText`, `Vectors` and `cla
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,18 @@ class FullText(Protocol):
     def add(self, chunk_id: int, title: str, heading: str, body: str) -> None: ...
     def remove(self, chunk_ids: Iterable[int]) -> None: ...
     def clear(self) -> None: ...
+    def ids(self) -> NDArray[np.int64]:
+        """Every chunk that has a row."""
+        ...
+
+    def damage(self) -> list[str]:
+        """What is wrong inside the index, as the backend says it."""
+        ...
+
+    def rebuild(self) -> None:
+        """Make the index anew from its own rows."""
+        ...
+
     def postings(self, term: str, after: int = 0) -> Postings:
         """Where a term occurs among the chunks with a higher id than `after`."""
         ...
@@ -42,6 +55,10 @@ class Vectors(Protocol):
     def remove(self, chunk_ids: Iterable[int]) -> None: ...
     def clear(self, dimensions: int | None = None) -> None:
         """Remove every vector; from now on they have this many dimensions, if given."""
+        ...
+
+    def ids(self) -> NDArray[np.int64]:
+        """Every chunk that has a vector."""
         ...
 
     def load(self) -> tuple[NDArray[np.int64], Vector]:
@@ -64,6 +81,18 @@ class Transaction(Protocol):
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any: ...
     def claim_job(self, lane: str, now: str) -> Row | None:
         """Take the oldest job that waits in this lane; no two workers ever get the same one."""
+        ...
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of the whole database as this transaction sees it, into an empty file."""
+        ...
+
+    def damage(self) -> list[str]:
+        """What is wrong with the database itself, apart from the full text."""
+        ...
+
+    def broken_references(self) -> list[str]:
+        """For each row that refers to one that is not there, the table it is in."""
         ...
 
     def after_commit(self, action: Callable[[], None]) -> None:

@@ -115,12 +115,12 @@ def next_revision(tx: Transaction, document_id: int) -> int:
 
 def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list[int]:
     """Everything of a document but one revision (0 keeps none). The ids that are gone."""
-    return _remove(tx, tx.column(OTHER_REVISIONS, {"id": document_id, "revision": keep}))
+    return remove(tx, tx.column(OTHER_REVISIONS, {"id": document_id, "revision": keep}))
 
 
 def discard(tx: Transaction, document_id: int, revision: int) -> None:
     """Remove a revision that is not published, and the document when it never was."""
-    _remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
+    remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
     tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
 
 
@@ -138,13 +138,17 @@ def left_behind(tx: Transaction) -> list[int]:
     return tx.column(LEFT_BEHIND)
 
 
-def remove_left_behind(tx: Transaction, chunk_ids: list[int]) -> None:
-    _remove(tx, chunk_ids)
+def remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
+    """These chunks, with their full text and vectors."""
+    tx.fulltext.remove(chunk_ids)
+    tx.vectors.remove(chunk_ids)
+    tx.run_many("DELETE FROM chunks WHERE id = :id", [{"id": id_} for id_ in chunk_ids])
+    return chunk_ids
 
 
 def sweep(tx: Transaction) -> int:
     """Remove what a process that died left unpublished."""
-    removed = _remove(tx, left_behind(tx))
+    removed = remove(tx, left_behind(tx))
     tx.run("DELETE FROM documents WHERE revision = 0")
     return len(removed)
 
@@ -173,10 +177,3 @@ def live(tx: Transaction) -> LiveChunks:
 
 def anchor_of(row: Row) -> Anchor:
     return Anchor(row["page"], row["slide"], row["sheet"], row["heading"], row["start_at"], row["end_at"])
-
-
-def _remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
-    tx.fulltext.remove(chunk_ids)
-    tx.vectors.remove(chunk_ids)
-    tx.run_many("DELETE FROM chunks WHERE id = :id", [{"id": id_} for id_ in chunk_ids])
-    return chunk_ids

@@ -12,11 +12,18 @@ from kb.store.originals import storage_errors
 PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
 
 
-def write_lines(tx: Transaction, path: Path) -> None:
-    """One line per document, by id: what GET /documents/{id} says, its text, and every version of a note."""
+def write_lines(tx: Transaction, path: Path) -> list[str]:
+    """One line per document, by id: what GET /documents/{id} says, its text, and every version of a note.
+
+    The hashes of their originals.
+    """
+    originals: set[str] = set()
     with storage_errors(), path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows(tx):
             file.write(json.dumps(line(tx, row), ensure_ascii=False, separators=(",", ":")) + "\n")
+            if row["doc_type"] != "note":
+                originals.add(row["content_hash"])
+    return sorted(originals)
 
 
 def rows(tx: Transaction) -> Iterator[Row]:

@@ -1,5 +1,7 @@
 """The versions of notes. The version that the document names is the note; the others are its history."""
 
+from collections.abc import Collection
+
 from kb.errors import NotFound
 from kb.nouns import NoteVersion
 from kb.store.backend import Transaction
@@ -8,6 +10,8 @@ from kb.times import now
 ADD = "INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, :version, :text, :now)"
 ALL = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id ORDER BY version DESC"
 ONE = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id AND version = :version"
+CONTENTS = "SELECT id, content_hash FROM published WHERE doc_type = 'note' ORDER BY id"
+TITLES = "SELECT id, title FROM published WHERE id IN ({ids})"
 
 
 def add_version(tx: Transaction, document_id: int, text: str) -> None:
@@ -18,6 +22,17 @@ def add_version(tx: Transaction, document_id: int, text: str) -> None:
 
 def versions(tx: Transaction, document_id: int) -> list[NoteVersion]:
     return [NoteVersion(**row) for row in tx.rows(ALL, {"id": document_id})]
+
+
+def contents(tx: Transaction) -> list[tuple[int, str]]:
+    """Every note by id, with the hash of its text."""
+    return [(row["id"], row["content_hash"]) for row in tx.rows(CONTENTS)]
+
+
+def titles(tx: Transaction, ids: Collection[int]) -> dict[int, str]:
+    """The titles of these notes, as far as they are there."""
+    rows = tx.rows(TITLES.format(ids=", ".join(str(int(id_)) for id_ in ids)))
+    return {row["id"]: row["title"] for row in rows}
 
 
 def version(tx: Transaction, document_id: int, number: int) -> NoteVersion:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,10 @@ from kb.store.backend import Transaction
 from kb.store.folder import sync_folder
 
 LEAST_FREE = 64 * 2**20  # bytes
+SHA256 = re.compile("[0-9a-f]{64}")
+
+OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'"
+OF_JOBS = "SELECT payload FROM jobs WHERE kind = 'file' AND payload IS NOT NULL"
 # By a document, or by a job that is not done with it: also one that could be retried.
 IS_NAMED = """
 SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note')
@@ -27,11 +30,6 @@ SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <
                 WHERE status IN ('queued', 'running', 'failed', 'cancelled') AND kind = 'file'
                   AND json_extract(payload, '$.content_hash') = :hash)
 """
-SETTLED_SECONDS = 600  # a file that was kept is named by a row within moments
-SHA256 = re.compile("[0-9a-f]{64}")
-
-OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note' AND content_hash <> ''"
-OF_JOBS = "SELECT payload FROM jobs WHERE kind = 'file' AND payload IS NOT NULL"
 
 
 class Staged:
@@ -108,7 +106,7 @@ class Originals:
                 free = shutil.disk_usage(self._staging).free
                 if free < size + LEAST_FREE:
                     raise StorageFull(
-                        f"This needs {size // 2**20} MB beside the data, and only {free // 2**20} MB are free. Make room."
+                        f"This needs {size // 2**20} MB in the data folder, and {free // 2**20} MB are free. Make room."
                     )
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             yield path
@@ -150,37 +148,22 @@ class Originals:
         return size
 
     def orphans(self, named: set[str]) -> list[Path]:
-        """Files that nothing names, and that have been there too long to be on their way in."""
-        settled = time.time() - SETTLED_SECONDS
-        return [
-            file
-            for file in self._folder.glob("??/*")
-            if file.name not in named and (found := stat(file)) is not None and found.st_mtime < settled
-        ]
+        """Files that nothing names. Ask while nobody else writes: a file is kept inside the write that names it."""
+        return [file for file in self._folder.glob("??/*") if file.name not in named]
 
     def sweep(self, named: set[str]) -> int:
         """Remove what nothing names; how many files that were."""
-        orphans = [file for file in self._folder.glob("??/*") if file.name not in named]
-        orphans += self._staging.iterdir()
+        orphans = [*self.orphans(named), *self._staging.iterdir()]
         for file in orphans:
             file.unlink(missing_ok=True)
         return len(orphans)
 
 
-def in_use(tx: Transaction, *, waiting: bool = True) -> list[str]:
-    """The hash of every original that a document names, and with `waiting` those of files that wait to be read."""
-    named = set(tx.column(OF_DOCUMENTS))
-    if waiting:
-        named.update(json.loads(payload).get("content_hash", "") for payload in tx.column(OF_JOBS))
-    return sorted(hash_ for hash_ in named if SHA256.fullmatch(hash_))
-
-
-def stat(file: Path) -> os.stat_result | None:
-    """None when the file is gone by now."""
-    try:
-        return file.stat()
-    except FileNotFoundError:
-        return None
+def in_use(tx: Transaction) -> list[str]:
+    """The hash of every original that a document names, or a job that is not done with it."""
+    found = set(tx.column(OF_DOCUMENTS))
+    found.update(json.loads(payload).get("content_hash", "") for payload in tx.column(OF_JOBS))
+    return sorted(hash_ for hash_ in found if SHA256.fullmatch(hash_))
 
 
 def is_named(tx: Transaction, sha256: str) -> bool:

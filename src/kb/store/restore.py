@@ -38,10 +38,9 @@ class Restored:
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> Restored:
     """Put a backup into place. A folder that holds something is replaced only with `force`."""
     data_dir = data_dir.absolute()
-    with storage_errors(data_dir), in_nobodys_way(data_dir, force):
-        with folder_beside(data_dir) as staged:
-            done = unpack(archive, staged)
-            put(staged, data_dir)
+    with storage_errors(data_dir), in_nobodys_way(data_dir, force), folder_beside(data_dir) as staged:
+        done = unpack(archive, staged)
+        put(staged, data_dir)
     return done
 
 
@@ -166,5 +165,5 @@ def storage_errors(data_dir: Path) -> Iterator[None]:
     except OSError as wrong:
         where = f" ({wrong.filename})" if wrong.filename else ""
         raise StorageFull(
-            f"The backup cannot be restored to {data_dir}: {wrong.strerror or wrong}{where}. What was there is untouched."
+            f"The backup cannot be restored to {data_dir}: {wrong.strerror or wrong}{where}. Nothing was changed."
         ) from wrong

@@ -77,6 +77,16 @@ class SQLiteTransaction:
     def claim_job(self, lane: str, now: str) -> Row | None:
         return self.row(CLAIM, {"lane": lane, "now": now})
 
+    def copy_to(self, path: Path) -> None:
+        copy_into(self._connection, path)
+
+    def damage(self) -> list[str]:
+        found = self.column("PRAGMA integrity_check")
+        return [line for line in found if line != "ok" and "FTS5 table" not in line]
+
+    def broken_references(self) -> list[str]:
+        return [str(row["table"]) for row in self.rows("PRAGMA foreign_key_check")]
+
     def after_commit(self, action: Callable[[], None]) -> None:
         self._after.append(action)
 
@@ -167,6 +177,18 @@ def connect(path: Path) -> apsw.Connection:
         if actual != expected:
             raise KBError(f"SQLite did not accept PRAGMA {name}={value}: it says {actual!r}.")
     return connection
+
+
+def copy_into(connection: apsw.Connection, path: Path) -> None:
+    """A consistent copy, in one file, of what the connection sees; inside a transaction, of that moment."""
+    copy = apsw.Connection(str(path))
+    try:
+        copy.pragma("synchronous", "OFF")  # a copy that is not finished is worth nothing anyway
+        with copy.backup("main", connection, "main") as backup:
+            backup.step(-1)
+        copy.pragma("journal_mode", "delete")
+    finally:
+        copy.close()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from kb.store.backend import Postings
 
@@ -38,6 +39,16 @@ class SQLiteFullText:
     def clear(self) -> None:
         made_anew(self._connection, "chunks_fts")
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
+
+    def ids(self) -> NDArray[np.int64]:
+        return np.array([id_ for (id_,) in self._connection.execute("SELECT rowid FROM chunks_fts")], np.int64)
+
+    def damage(self) -> list[str]:
+        found = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(chunks_fts)")]
+        return [] if found == ["ok"] else found
+
+    def rebuild(self) -> None:
+        self._connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
 
     def postings(self, term: str, after: int = 0) -> Postings:
         self._connection.execute(VOCABULARY)

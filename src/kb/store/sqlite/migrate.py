@@ -15,7 +15,7 @@ import apsw
 from kb.errors import KBError
 from kb.nouns import DOC_TYPES
 from kb.store.folder import sync_folder
-from kb.store.sqlite.database import SQLiteTransaction, connect, translated
+from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
 from kb.times import now
 
 log = logging.getLogger(__name__)
@@ -107,10 +107,7 @@ def keep_copy(connection: apsw.Connection, target: Path) -> None:
         return
     temporary = Path(f"{target}.part")
     temporary.unlink(missing_ok=True)
-    copy = apsw.Connection(str(temporary))
-    with copy.backup("main", connection, "main") as backup:
-        backup.step(-1)
-    copy.close()
+    copy_into(connection, temporary)
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     temporary.rename(target)

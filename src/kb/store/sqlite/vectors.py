@@ -31,6 +31,9 @@ class SQLiteVectors:
 
         made_anew(self._connection, "chunks_vec", resized)
 
+    def ids(self) -> NDArray[np.int64]:
+        return np.array([id_ for (id_,) in self._connection.execute("SELECT chunk_id FROM chunks_vec")], np.int64)
+
     def load(self) -> tuple[NDArray[np.int64], Vector]:
         found: list[tuple[Any, ...]] = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
         ids = np.array([id_ for id_, _ in found], np.int64)

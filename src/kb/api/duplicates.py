@@ -1,0 +1,18 @@
+"""Notes that say nearly the same."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from kb.api.answers import Answer
+from kb.api.bodies import DuplicatesQuery
+from kb.api.routing import EngineOf, errors
+from kb.nouns import DuplicateList
+
+router = APIRouter(prefix="/duplicates", tags=["notes"])
+
+
+@router.get("", response_model=DuplicateList, responses=errors())
+def list_duplicates(engine: EngineOf, query: Annotated[DuplicatesQuery, Query()]) -> Response:
+    """Pairs of notes that say nearly the same, the most similar first; the same text is 1."""
+    return Answer(engine.duplicates(query.min_similarity, query.limit))

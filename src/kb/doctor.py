@@ -1,0 +1,307 @@
+"""Whether everything that belongs together is together, and mending what is not.
+
+Nothing is assumed: each check looks, and one that cannot look says why. Mending drops what nothing can reach and
+makes again what can be made from the text; a document is never deleted.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from kb import model
+from kb.errors import KBError
+from kb.ingest.extract.part import Part
+from kb.ingest.prepare import BATCH, Preparer
+from kb.ingest.reindex import kind_of, parts_of
+from kb.nouns import Check, Diagnosis
+from kb.search.keywords import KeywordIndex
+from kb.search.live import LiveChunks
+from kb.store import chunks, documents, health, jobs
+from kb.store.backend import Database, Row, Transaction
+from kb.store.chunks import NewChunk
+from kb.store.health import Coverage
+from kb.store.originals import Originals, in_use
+
+SECOND_LOOK = 1.0  # seconds until what is being cleared away has become less
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `message` says what is wrong and what to do."""
+
+    problems: int = 0
+    message: str = "All is well."
+    fixed: int = 0
+
+
+class Examination(Protocol):
+    def __call__(self, *, fix: bool) -> Finding: ...
+
+
+class Doctor:
+    def __init__(
+        self,
+        database: Database,
+        originals: Originals,
+        preparer: Preparer,
+        live: LiveChunks,
+        keywords: KeywordIndex,
+        model_dir: Path,
+    ) -> None:
+        self._database = database
+        self._originals = originals
+        self._preparer = preparer
+        self._live = live
+        self._keywords = keywords
+        self._model_dir = model_dir
+        self._one_at_a_time = threading.Lock()
+
+    def examine(self, *, fix: bool = False) -> Diagnosis:
+        if fix:
+            self._live.snapshot()  # while the index is being made, there is nothing to mend
+        with self._one_at_a_time:
+            checks = [tried(name, examination, fix=fix) for name, examination in self._examinations()]
+        return Diagnosis(all(check.ok for check in checks), checks)
+
+    def _examinations(self) -> Iterator[tuple[str, Examination]]:
+        """In the order in which mending helps: what is dropped first need not be made again."""
+        yield "database file", self._file
+        yield "references", self._references
+        yield "unpublished chunks", self._unpublished
+        yield "full-text index", self._fulltext
+        yield "full-text rows missing", self._fulltext_missing
+        yield "full-text rows of no chunk", self._fulltext_stray
+        yield "vectors missing", self._vectors_missing
+        yield "vectors of no chunk", self._vectors_stray
+        yield "chunk counts", self._chunk_counts
+        yield "originals missing", self._originals_missing
+        yield "originals of no document", self._originals_stray
+        yield "disk space", self._disk_space
+        yield "model files", self._model_files
+        yield "index in memory", self._memory
+
+    # The database
+
+    def _file(self, *, fix: bool) -> Finding:  # noqa: ARG002 (nothing here can be mended)
+        with self._database.read() as tx:
+            damage = tx.damage()
+        if not damage:
+            return Finding()
+        return Finding(len(damage), f"The database file is damaged: {damage[0]}. Restore a backup.")
+
+    def _references(self, *, fix: bool) -> Finding:
+        with self._database.read() as tx:
+            broken = tx.broken_references()
+        if not broken:
+            return Finding()
+        if fix:
+            with self._database.write() as tx:
+                health.drop_of_no_document(tx)
+        message = f"{len(broken)} rows belong to documents that are not there; the first is in {broken[0]}."
+        return Finding(len(broken), message, len(broken) if fix else 0)
+
+    def _unpublished(self, *, fix: bool) -> Finding:
+        left = self._left_behind()
+        if not left:
+            return Finding()
+        if fix:
+            with self._database.write() as tx:
+                if not jobs.counts(tx).running:
+                    chunks.sweep(tx)
+        fixed = left if fix and not self._left_behind() else 0
+        return Finding(left, f"{left} chunks were left behind unpublished, and nothing is writing them.", fixed)
+
+    def _left_behind(self) -> int:
+        """Unpublished chunks that no job is writing and nobody is clearing away."""
+        first = self._unwatched()
+        if first:
+            time.sleep(SECOND_LOOK)
+        return first if first and self._unwatched() == first else 0
+
+    def _unwatched(self) -> int:
+        with self._database.read() as tx:
+            return 0 if jobs.counts(tx).running else len(chunks.left_behind(tx))
+
+    # What is made from the chunks
+
+    def _fulltext(self, *, fix: bool) -> Finding:
+        with self._database.read() as tx:
+            damage = tx.fulltext.damage()
+        if not damage:
+            return Finding()
+        if fix:
+            with self._database.write() as tx:
+                tx.fulltext.rebuild()
+                tx.after_commit(self._keywords.clear)
+        return Finding(len(damage), f"The full-text index is damaged: {damage[0]}.", len(damage) if fix else 0)
+
+    def _fulltext_missing(self, *, fix: bool) -> Finding:
+        missing = self._look(health.fulltext_coverage).missing
+        fixed = self._again(missing, self._index_again) if fix else 0
+        return found(missing, "{n} passages cannot be found by their words: they have no full-text row.", fixed)
+
+    def _fulltext_stray(self, *, fix: bool) -> Finding:
+        stray = self._look(health.fulltext_coverage).stray
+        if fix and stray:
+            with self._database.write() as tx:
+                tx.fulltext.remove(stray)
+                tx.after_commit(self._keywords.clear)
+        return found(stray, "{n} full-text rows belong to no passage.", len(stray) if fix else 0)
+
+    def _vectors_missing(self, *, fix: bool) -> Finding:
+        missing = self._look(health.vector_coverage).missing
+        fixed = self._again(missing, self._embed_again) if fix else 0
+        return found(missing, "{n} passages cannot be found by their meaning: they have no vector.", fixed)
+
+    def _vectors_stray(self, *, fix: bool) -> Finding:
+        stray = self._look(health.vector_coverage).stray
+        if fix and stray:
+            with self._database.write() as tx:
+                tx.vectors.remove(stray)
+        return found(stray, "{n} vectors belong to no passage.", len(stray) if fix else 0)
+
+    def _look(self, at: Callable[[Transaction], Coverage]) -> Coverage:
+        with self._database.read() as tx:
+            return at(tx)
+
+    def _again(self, chunk_ids: Sequence[int], mend: Callable[[list[Row]], None]) -> int:
+        """Mend passages in batches, so that no writer waits long; how many are mended."""
+        for at in range(0, len(chunk_ids), BATCH):
+            with self._database.read() as tx:
+                rows = health.passages(tx, chunk_ids[at : at + BATCH])
+            mend(rows)
+        if chunk_ids:
+            with self._database.write() as tx:
+                self._reload(tx)
+        return len(chunk_ids)
+
+    def _index_again(self, rows: list[Row]) -> None:
+        with self._database.write() as tx:
+            still = {row["id"] for row in health.passages(tx, [row["id"] for row in rows])}
+            for row in rows:
+                if row["id"] in still:
+                    columns = self._preparer.segmented(row["title"], row["heading"], row["text"])
+                    health.set_fulltext(tx, row["id"], columns)
+
+    def _embed_again(self, rows: list[Row]) -> None:
+        vectors = self._preparer.embedded([(row["title"], row["heading"], row["text"]) for row in rows])
+        with self._database.write() as tx:
+            still = {row["id"] for row in health.passages(tx, [row["id"] for row in rows])}
+            for row, vector in zip(rows, vectors, strict=True):
+                if row["id"] in still:
+                    tx.vectors.remove([row["id"]])
+                    tx.vectors.add(row["id"], vector)
+
+    # Documents and their files
+
+    def _chunk_counts(self, *, fix: bool) -> Finding:
+        with self._database.read() as tx:
+            wrong = health.miscounted(tx)
+        fixed = sum(self._cut_again(document_id) for document_id in wrong) if fix else 0
+        return found(wrong, "{n} documents have other passages than they should; the first is document {first}.", fixed)
+
+    def _cut_again(self, document_id: int) -> bool:
+        """Make a document's chunks anew from its text, unless it changes meanwhile."""
+        with self._database.read() as tx:
+            row = documents.find(tx, document_id)
+            document = documents.as_documents(tx, [row])[0]
+            text = documents.text(tx, document_id)
+            held = chunks.of_document(tx, document_id, 0, None)
+        new: list[NewChunk] = []
+        for offset, part in parts_of(text, held) if held else [(0, Part("text", text))]:
+            passages = self._preparer.passages(part, kind_of(document))
+            for batch in self._preparer.batches(part, passages, document.title, offset, first=len(new)):
+                new += batch
+        if not new:
+            return False
+        with self._database.write() as tx:
+            revision = chunks.next_revision(tx, document_id)
+            if not documents.move_revision(tx, document_id, row["revision"], revision, len(new)):
+                return False
+            ids = chunks.add(tx, document_id, revision, new)
+            chunks.discard(tx, document_id, row["revision"])
+            lengths, vectors = [chunk.terms for chunk in new], np.stack([chunk.vector for chunk in new])
+            tx.after_commit(lambda: self._live.replace(document_id, ids, lengths, vectors))
+        return True
+
+    def _originals_missing(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can bring a file back)
+        with self._database.read() as tx:
+            files = health.files(tx)
+        gone = [row for row in files if not self._originals.path(row["content_hash"]).exists()]
+        lost = [row["id"] for row in gone if row["ours"]]
+        if lost:
+            return found(lost, "The originals of {n} documents are gone: add those files again; first {first}.", 0)
+        if gone:
+            return Finding(
+                message=f"{len(gone)} documents came from v2 without their originals; only their text is kept."
+            )
+        return Finding()
+
+    def _originals_stray(self, *, fix: bool) -> Finding:
+        with self._database.write() as tx:
+            stray = self._originals.orphans(set(in_use(tx)))
+            for file in stray if fix else ():
+                file.unlink(missing_ok=True)
+        return found(stray, "{n} originals belong to no document.", len(stray) if fix else 0)
+
+    # Around it
+
+    def _disk_space(self, *, fix: bool) -> Finding:  # noqa: ARG002
+        self._originals.check()
+        return Finding()
+
+    def _model_files(self, *, fix: bool) -> Finding:  # noqa: ARG002
+        if model.describe(self._model_dir).fingerprint != model.FINGERPRINT:
+            return Finding(message="A model of your own: there is no pinned hash to compare it with.")
+        if model.is_installed(self._model_dir):
+            return Finding()
+        return Finding(1, f"The files in {self._model_dir} are not those of {model.NAME}. Run `make setup`.")
+
+    def _memory(self, *, fix: bool) -> Finding:
+        """Compared while nobody writes, so that both sides are at the same moment."""
+        if not self._live.loaded:
+            return Finding(1, "The search index is not loaded yet. Try again in a moment.")
+        with self._database.write() as tx:
+            differing = self._differing(tx)
+            if differing and fix:
+                self._reload(tx)
+        return found(
+            differing, "{n} passages are otherwise in memory than in the database.", len(differing) if fix else 0
+        )
+
+    def _reload(self, tx: Transaction) -> None:
+        """After the commit and before the next write, so that no change is lost in between."""
+        tx.after_commit(self._keywords.clear)
+        tx.after_commit(lambda: self._live.load(self._database))
+
+    def _differing(self, tx: Transaction) -> list[int]:
+        snapshot, stored = self._live.snapshot(), chunks.live(tx)
+        alive = np.flatnonzero(snapshot.alive)
+        alive = alive[np.argsort(snapshot.chunk_ids[alive])]
+        there, wanted = snapshot.chunk_ids[alive], stored.chunk_ids
+        if not np.array_equal(there, wanted):
+            return list(map(int, np.setxor1d(there, wanted)))
+        same = (snapshot.document_ids[alive] == stored.document_ids) & (snapshot.lengths[alive] == stored.terms)
+        return list(map(int, wanted[~same]))
+
+
+def tried(name: str, examination: Examination, *, fix: bool) -> Check:
+    """A check that cannot be made is a problem too."""
+    try:
+        finding = examination(fix=fix)
+    except KBError as error:
+        finding = Finding(1, error.message)
+    ok = finding.fixed >= finding.problems
+    return Check(name, ok, finding.problems, finding.message, finding.fixed)
+
+
+def found(things: Sequence[object], message: str, fixed: int) -> Finding:
+    """A finding about each of these things, if there are any."""
+    if not things:
+        return Finding()
+    return Finding(len(things), message.format(n=len(things), first=things[0]), fixed)

@@ -1,0 +1,109 @@
+"""Notes that say nearly the same, from the vectors in memory.
+
+Every pair is compared, block by block, so memory stays bounded; the time grows with the square of the number of notes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.nouns import DuplicateList, DuplicatePair, NoteRef
+from kb.search.live import LiveChunks, Snapshot
+from kb.store import notes
+from kb.store.backend import Database, Vector
+
+BLOCK = 2048  # notes on each side of one product: 16 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Equal length; `a` and `b` are places in a list of notes, `a` the smaller."""
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    similarity: NDArray[np.float32]
+
+    def best(self, limit: int) -> "Pairs":
+        """The most similar first; ties by place, so that none of them is a matter of luck."""
+        at = np.lexsort((self.b, self.a, -self.similarity))[:limit]
+        return Pairs(self.a[at], self.b[at], self.similarity[at])
+
+    def __add__(self, other: "Pairs") -> "Pairs":
+        return Pairs(
+            np.concatenate((self.a, other.a)),
+            np.concatenate((self.b, other.b)),
+            np.concatenate((self.similarity, other.similarity)),
+        )
+
+
+def duplicates(database: Database, live: LiveChunks, min_similarity: float, limit: int) -> DuplicateList:
+    """Pairs of notes, the most similar first; the same text is 1.0, whatever its title."""
+    snapshot = live.snapshot()
+    with database.read() as tx:
+        held = notes.contents(tx)
+    note_ids, vectors, there = note_vectors(snapshot, np.array([id_ for id_, _ in held], np.int64))
+    _, contents = np.unique(np.array([hash_ for _, hash_ in held]), return_inverse=True)
+    pairs = similar(vectors, contents[there], min_similarity, limit)
+    found = [(int(note_ids[a]), int(note_ids[b])) for a, b in zip(pairs.a, pairs.b, strict=True)]
+    with database.read() as tx:
+        titles = notes.titles(tx, {id_ for pair in found for id_ in pair})
+    return DuplicateList(
+        [
+            DuplicatePair(NoteRef(a, titles[a]), NoteRef(b, titles[b]), round(float(similarity), 6))
+            for (a, b), similarity in zip(found, pairs.similarity, strict=True)
+            if a in titles and b in titles  # one of them may be gone by now
+        ]
+    )
+
+
+def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector, NDArray[np.bool_]]:
+    """Of each note that has chunks: its id and the mean of its vectors, as a unit vector; and which those are."""
+    places = np.flatnonzero(snapshot.alive & np.isin(snapshot.document_ids, wanted))
+    owner = np.searchsorted(wanted, snapshot.document_ids[places])
+    order = np.argsort(owner, kind="stable")
+    places, owner = places[order], owner[order]
+    present, starts = np.unique(owner, return_index=True)
+    there = np.zeros(len(wanted), np.bool_)
+    there[present] = True
+    width = snapshot.vectors.shape[1]
+    sums = np.zeros((len(present), width), np.float32)
+    for first in range(0, len(present), BLOCK):
+        # One block of notes at a time: the rows of a block are copied, never those of all notes.
+        last = min(first + BLOCK, len(present))
+        end = starts[last] if last < len(present) else len(places)
+        own = snapshot.vectors[places[starts[first] : end]]
+        sums[first:last] = np.add.reduceat(own, starts[first:last] - starts[first], axis=0)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    np.divide(sums, lengths, out=sums, where=lengths > 0)
+    return wanted[there], sums, there
+
+
+def similar(vectors: Vector, contents: NDArray[np.int64], least: float, limit: int) -> Pairs:
+    """The most similar pairs. `contents` is the same number for the same text."""
+    pairs = same(contents, limit)
+    for top in range(0, len(vectors), BLOCK):
+        for left in range(top, len(vectors), BLOCK):
+            # Once there are enough pairs, only what beats the last of them counts.
+            bar = max(least, float(pairs.similarity[-1])) if len(pairs.a) == limit else least
+            scores = np.minimum(vectors[top : top + BLOCK] @ vectors[left : left + BLOCK].T, np.float32(1))
+            a, b = np.nonzero(scores >= np.float32(bar))
+            keep = (a + top < b + left) & (contents[a + top] != contents[b + left])
+            a, b = a[keep], b[keep]
+            if len(a):
+                pairs = (pairs + Pairs(a + top, b + left, scores[a, b])).best(limit)
+    return pairs
+
+
+def same(contents: NDArray[np.int64], limit: int) -> Pairs:
+    """Pairs with the same text, as many as are asked for."""
+    order = np.argsort(contents, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(contents[order])) + 1)
+    found: list[tuple[int, int]] = []
+    for group in groups:
+        for number, a in enumerate(group[:-1]):
+            found += [(int(a), int(b)) for b in group[number + 1 : number + 1 + limit - len(found)]]
+            if len(found) >= limit:
+                break
+    pairs = np.array(sorted(found)[:limit], np.int64).reshape(-1, 2)
+    return Pairs(pairs[:, 0], pairs[:, 1], np.ones(len(pairs), np.float32))

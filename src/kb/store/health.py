@@ -1,0 +1,87 @@
+"""Whether what belongs together in the database is together, and what to do about what is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.store import chunks
+from kb.store.backend import Row, Transaction
+
+PUBLISHED = """
+SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision ORDER BY c.id
+"""
+OF_NO_DOCUMENT = "SELECT id FROM chunks WHERE document_id NOT IN (SELECT id FROM documents)"
+DROP_OF_NO_DOCUMENT = "DELETE FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
+CHILDREN = ("tags", "texts", "note_versions")
+PASSAGES = """
+SELECT c.id, c.text, c.heading, d.title
+  FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ WHERE c.id IN ({ids})
+"""
+MISCOUNTED = """
+SELECT d.id FROM published d
+  LEFT JOIN (SELECT document_id, revision, count(*) AS n, max(chunk_index) AS highest
+               FROM chunks GROUP BY document_id, revision) c
+    ON c.document_id = d.id AND c.revision = d.revision
+ WHERE COALESCE(c.n, 0) <> d.chunk_count OR COALESCE(c.highest, -1) <> d.chunk_count - 1
+ ORDER BY d.id
+"""
+# `accepted` is 0 for what came from v2, which kept no originals.
+FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM published WHERE doc_type <> 'note' ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Where a derived index and the chunks disagree, by chunk id."""
+
+    missing: list[int]  # published chunks that it does not have
+    stray: list[int]  # what it has of chunks that are not there
+
+
+def fulltext_coverage(tx: Transaction) -> Coverage:
+    return coverage(tx, tx.fulltext.ids())
+
+
+def vector_coverage(tx: Transaction) -> Coverage:
+    return coverage(tx, tx.vectors.ids())
+
+
+def coverage(tx: Transaction, indexed: NDArray[np.int64]) -> Coverage:
+    published, every = ids(tx, PUBLISHED), ids(tx, "SELECT id FROM chunks")
+    return Coverage(np.setdiff1d(published, indexed).tolist(), np.setdiff1d(indexed, every).tolist())
+
+
+def ids(tx: Transaction, sql: str) -> NDArray[np.int64]:
+    return np.array(tx.column(sql), np.int64)
+
+
+def drop_of_no_document(tx: Transaction) -> None:
+    """Rows that belong to a document that is not there: nothing can reach them."""
+    chunks.remove(tx, tx.column(OF_NO_DOCUMENT))
+    for table in CHILDREN:
+        tx.run(DROP_OF_NO_DOCUMENT.format(table=table))
+
+
+def passages(tx: Transaction, chunk_ids: Sequence[int]) -> list[Row]:
+    """The published ones among these chunks, with what their index entries are made from."""
+    return tx.rows(PASSAGES.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+
+
+def set_fulltext(tx: Transaction, chunk_id: int, columns: Sequence[Sequence[str]]) -> None:
+    title, heading, body = (" ".join(terms) for terms in columns)
+    tx.fulltext.remove([chunk_id])
+    tx.fulltext.add(chunk_id, title, heading, body)
+    length = sum(len(terms) for terms in columns)
+    tx.run("UPDATE chunks SET terms = :length WHERE id = :id", {"id": chunk_id, "length": length})
+
+
+def miscounted(tx: Transaction) -> list[int]:
+    """Documents that have other chunks than they say."""
+    return tx.column(MISCOUNTED)
+
+
+def files(tx: Transaction) -> list[Row]:
+    """Every document that has an original, or had one."""
+    return tx.rows(FILES)

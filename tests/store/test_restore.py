@@ -1,0 +1,217 @@
+"""Restoring: all of a backup or nothing, and nothing that is not a backup."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kb import terms
+from kb.errors import Conflict, InvalidRequest, KBError, NotFound, StorageFull
+from kb.store import archive as archives
+from kb.store.archive import Archives
+from kb.store.folder import DataFolder
+from kb.store.originals import Originals
+from kb.store.restore import restore
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+
+FILE = """
+INSERT INTO documents (title, doc_type, content_hash, created_at, revision, uid)
+VALUES ('a file', 'text', :hash, '2026-01-01T00:00:00.000Z', 1, 'u')
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Archives:
+    """A data folder with one original that a document names."""
+    data = tmp_path / "data"
+    data.mkdir()
+    migrate(data / "kb.db", terms.index_terms)
+    database = SQLiteDatabase(data / "kb.db")
+    originals = Originals(data, 2**20)
+    with originals.stage() as staged, database.write() as tx:
+        staged.write(b"the original")
+        staged.sync()
+        originals.keep(staged)
+        tx.run(FILE, {"hash": staged.sha256})
+    return Archives(database, originals)
+
+
+@pytest.fixture
+def backup(made: Archives, tmp_path: Path) -> Path:
+    path = tmp_path / "backup.tar"
+    archive = made.backup()
+    path.write_bytes(b"".join(archive.blocks))
+    archive.close()
+    return path
+
+
+def changed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The same archive with other members."""
+    with tarfile.open(path) as tar:
+        held = {info.name: tar.extractfile(info).read() for info in tar}  # type: ignore[union-attr]
+    change(held)
+    with tarfile.open(path, "w") as tar:
+        for name, data in held.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return path
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_backup_becomes_the_same_folder(backup: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "place"
+    done = restore(backup, target)
+    assert (done.originals, done.missing) == (1, 0)
+    with SQLiteDatabase(target / "kb.db").read() as tx:
+        (sha256,) = tx.column("SELECT content_hash FROM documents")
+    assert Originals(target, 1).path(sha256).read_bytes() == b"the original"
+    assert target.stat().st_mode & 0o777 == 0o700
+    assert {p.stat().st_mode & 0o777 for p in target.rglob("*") if p.is_file()} <= {0o600, 0o644}
+    assert (target / "kb.db").stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in target.parent.iterdir()] == ["place"]
+
+
+def test_a_folder_that_holds_something_stays_without_force(backup: Path, tmp_path: Path) -> None:
+    before = everything(tmp_path / "data")
+    with pytest.raises(Conflict, match="not empty"):
+        restore(backup, tmp_path / "data")
+    assert everything(tmp_path / "data") == before
+
+
+def test_force_replaces_what_was_there(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "data" / "originals" / "ab").mkdir()
+    (tmp_path / "data" / "originals" / "ab" / "later").write_bytes(b"came later")
+    restore(backup, tmp_path / "data", force=True)
+    assert not (tmp_path / "data" / "originals" / "ab").exists()
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_force_does_not_remove_what_is_not_ours(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "data" / "thesis.odt").write_bytes(b"years of work")
+    with pytest.raises(InvalidRequest, match=r"thesis\.odt"):
+        restore(backup, tmp_path / "data", force=True)
+    assert (tmp_path / "data" / "thesis.odt").exists()
+
+
+def test_a_folder_that_an_engine_uses_stays(backup: Path, tmp_path: Path) -> None:
+    held = DataFolder(tmp_path / "data")
+    held.open()
+    with pytest.raises(Conflict, match="Another engine"):
+        restore(backup, tmp_path / "data", force=True)
+    held.close()
+
+
+def damaged(held: dict[str, bytes]) -> None:
+    held["kb.db"] = held["kb.db"][:-1] + b"\x01"
+
+
+def without_a_file(held: dict[str, bytes]) -> None:
+    del held[next(name for name in held if name.startswith("originals"))]
+
+
+def without_manifest(held: dict[str, bytes]) -> None:
+    del held["manifest.json"]
+
+
+def from_the_future(held: dict[str, bytes]) -> None:
+    held["manifest.json"] = json.dumps(json.loads(held["manifest.json"]) | {"format": 99}).encode()
+
+
+def under_a_false_name(held: dict[str, bytes]) -> None:
+    name = next(name for name in held if name.startswith("originals"))
+    false = f"originals/{'a' * 2}/{'a' * 64}"
+    held[false] = held.pop(name)
+    held["manifest.json"] = held["manifest.json"].replace(name.encode(), false.encode())
+
+
+def named(name: str) -> Callable[[dict[str, bytes]], None]:
+    return lambda held: held.update({name: b"x"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        damaged,
+        without_a_file,
+        without_manifest,
+        from_the_future,
+        under_a_false_name,
+        named("../outside"),
+        named("/tmp/outside"),
+        named("originals/ab/../../../outside"),
+        named("kb.db-wal"),
+    ],
+)
+def test_what_is_not_exactly_a_backup_changes_nothing(
+    backup: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
+) -> None:
+    before = everything(tmp_path / "data")
+    changed(backup, change)
+    with pytest.raises(InvalidRequest):
+        restore(backup, tmp_path / "data", force=True)
+    with pytest.raises(InvalidRequest):
+        restore(backup, tmp_path / "new")
+    assert everything(tmp_path / "data").keys() - {"engine.lock"} == before.keys()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["backup.tar", "data"]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
+def test_links_and_other_things_are_refused(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "links.tar"
+    with tarfile.open(path, "w") as tar:
+        info = tarfile.TarInfo("kb.db")
+        info.type, info.linkname = kind, "/etc/passwd"
+        tar.addfile(info)
+    with pytest.raises(InvalidRequest, match="no backup does"):
+        restore(path, tmp_path / "new")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_half_a_backup_is_refused(backup: Path, tmp_path: Path, share: float) -> None:
+    data = backup.read_bytes()
+    backup.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(InvalidRequest):
+        restore(backup, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_backup_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        restore(tmp_path / "no.tar", tmp_path / "new")
+
+
+def test_an_original_that_is_gone_is_named_in_the_manifest(made: Archives, tmp_path: Path) -> None:
+    for file in (tmp_path / "data" / "originals").glob("*/*"):
+        file.unlink()
+    archive = made.backup()
+    path = tmp_path / "backup.tar"
+    path.write_bytes(b"".join(archive.blocks))
+    assert restore(path, tmp_path / "new").missing == 1
+
+
+def test_archives_are_made_a_few_at_a_time(made: Archives) -> None:
+    held = [made.backup() for _ in range(archives.MOST)]
+    with pytest.raises(KBError, match="already"):
+        made.export()
+    held[0].close()
+    held[0].close()
+    made.export().close()
+    with pytest.raises(KBError, match="already"):
+        [made.export() for _ in range(2)]
+
+
+def test_a_backup_that_would_fill_the_disk_is_refused_at_once(
+    made: Archives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb.store.originals.LEAST_FREE", 2**60)
+    with pytest.raises(StorageFull, match="are free"):
+        made.backup()
+    assert list((tmp_path / "data" / "staging").iterdir()) == []
