@@ -138,6 +138,13 @@ def test_every_answer_is_as_documented(engine: Http, label: str, mode: Generatio
     send()
 
 
+@pytest.mark.parametrize("label", list(operations))
+def test_every_route_says_that_it_may_refuse(label: str) -> None:
+    """A foreign host name is refused everywhere, a missing key everywhere but at `/health`."""
+    documented = operations[label].definition.raw["responses"]
+    assert {"401", "403"} - set(documented) <= ({"401"} if label == "GET /health" else set())
+
+
 WRITING = [("POST", "/api/v1/jobs"), ("POST", "/api/v1/search"), ("PATCH", "/api/v1/notes/1"),
            ("POST", "/api/v1/documents/1/tags"), ("POST", "/api/v1/notes/1/restore")]  # fmt: skip
 

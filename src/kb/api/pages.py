@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import HTMLResponse, PlainTextResponse
 
 from kb import __version__
+from kb.api.routing import errors
 
 router = APIRouter()
 
@@ -18,13 +19,13 @@ HEADERS = {
 }
 
 
-@router.get("/health", tags=["state"])
+@router.get("/health", tags=["state"], responses={403: errors()[403]})
 async def health() -> dict[str, str]:
     """Whether the engine is alive. Needs no key."""
     return {"status": "ok", "version": __version__}
 
 
-@router.get("/metrics", tags=["state"], response_class=PlainTextResponse)
+@router.get("/metrics", tags=["state"], response_class=PlainTextResponse, responses=errors())
 def metrics(request: Request) -> PlainTextResponse:
     """Prometheus metrics; their names start with `kb_`."""
     return PlainTextResponse(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
