@@ -84,7 +84,7 @@ def test_a_backup_taken_while_others_write_is_one_moment(start_engine: StartEngi
 
 def test_a_file_that_waits_to_be_read_is_in_the_backup(start_engine: StartEngine, tmp_path: Path) -> None:
     own = Http(start_engine().url)
-    waiting = [own.add_file(f"wait-{n}.txt", f"waits {n} ".encode() * 400, wait=0).json["job_id"] for n in range(8)]
+    waiting = [own.add_file(f"wait-{n}.txt", f"waits {n} ".encode() * 200, wait=0).json["job_id"] for n in range(6)]
     archive = tmp_path / "backup.tar"
     archive.write_bytes(own("GET", "/api/v1/backup").body)
     restore(archive, tmp_path / "restored")
