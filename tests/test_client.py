@@ -84,6 +84,8 @@ CALLS = Described()
             "/api/v1/duplicates?min_similarity=0.5&limit=3",
             None,
         ),
+        (CALLS.backup("a.tar"), "GET", "/api/v1/backup", None),
+        (CALLS.export("a.tar"), "GET", "/api/v1/export", None),
         (CALLS.doctor(), "GET", "/api/v1/doctor", None),
         (CALLS.doctor(fix=True), "GET", "/api/v1/doctor?fix=true", None),
         (CALLS.status(), "GET", "/api/v1/status", None),

@@ -52,6 +52,7 @@ class Call(NamedTuple):
     body: "Json | None" = None
     upload: Upload | None = None
     wait: int = 0  # seconds that the engine may hold the answer back
+    download: str | None = None  # a file of this machine that takes the answer's bytes; the answer says how many
 
     @property
     def target(self) -> str:
@@ -205,6 +206,12 @@ class Calls(Generic[Result]):
 
     def doctor(self, *, fix: bool | None = None) -> Result:
         return self.send(Call("GET", f"{API}/doctor", _query(fix=fix), wait=SLOW_SECONDS))
+
+    def backup(self, path: str | PathLike[str]) -> Result:
+        return self.send(Call("GET", f"{API}/backup", wait=SLOW_SECONDS, download=fspath(path)))
+
+    def export(self, path: str | PathLike[str]) -> Result:
+        return self.send(Call("GET", f"{API}/export", wait=SLOW_SECONDS, download=fspath(path)))
 
     def status(self) -> Result:
         return self.send(Call("GET", f"{API}/status"))

@@ -11,7 +11,7 @@ import pytest
 from kb import client
 from kb.cli.transport import Client, CutShortError, NotHttpError, read_http
 from kb.client import Engine
-from kb.errors import InvalidRequest, KBError, NotFound, TooLarge, Unavailable
+from kb.errors import InvalidRequest, KBError, NotFound, StorageFull, TooLarge, Unavailable
 from kb.settings import Settings
 
 from .conftest import Serve
@@ -47,6 +47,38 @@ def raw() -> Iterator[Callable[[bytes], str]]:
         thread.join()
     for listener in listeners:
         listener.close()
+
+
+def test_a_download_goes_to_a_file_of_its_own(raw: Callable[[bytes], str], tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nX-KB-Version: 3.0.0\r\nTransfer-Encoding: chunked\r\n\r\n"
+    target = tmp_path / "backup.tar"
+    answer = at(raw(head + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")).backup(target)
+    assert (answer, target.read_bytes()) == ({"path": str(target), "bytes": 5}, b"abcde")
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_download_that_breaks_off_leaves_what_was_there(raw: Callable[[bytes], str], tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nX-KB-Version: 3.0.0\r\nTransfer-Encoding: chunked\r\n\r\n"
+    target = tmp_path / "backup.tar"
+    target.write_bytes(b"yesterday's")
+    with pytest.raises(Unavailable, match="broke before"):
+        at(raw(head + b"3\r\nabc\r\n")).backup(target)
+    assert target.read_bytes() == b"yesterday's"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_download_that_is_refused_says_why(serve: Serve, tmp_path: Path) -> None:
+    stub = serve(b'{"error": {"code": "storage_full", "message": "No room."}}', 507)
+    with pytest.raises(StorageFull, match="No room"):
+        at(stub.url).export(tmp_path / "export.tar")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_that_finds_no_room_says_so(serve: Serve, tmp_path: Path) -> None:
+    stub = serve(b"bytes")
+    with pytest.raises(StorageFull, match="cannot be written"):
+        at(stub.url).backup(tmp_path / "no" / "backup.tar")
 
 
 def test_a_request_arrives_as_it_was_described(serve: Serve) -> None:

@@ -10,11 +10,12 @@ import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
-from os import fstat, urandom
+from os import fstat, fsync, replace, unlink, urandom
+from os import open as os_open
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from kb.client import CONNECT_SECONDS, Call, Calls, Engine, multipart, read_answer
-from kb.errors import InvalidRequest, NotFound
+from kb.errors import InvalidRequest, NotFound, StorageFull
 
 if TYPE_CHECKING:
     from kb.nouns import Json
@@ -93,7 +94,7 @@ class Client(Calls["Json"]):
             for block in content.blocks:
                 connection.sendall(block)
         with connection.makefile("rb") as stream:
-            return read_http(stream)
+            return read_http(stream, call.download)
 
 
 def _secured(connection: socket.socket, host: str) -> socket.socket:
@@ -106,8 +107,8 @@ def _secured(connection: socket.socket, host: str) -> socket.socket:
         raise
 
 
-def read_http(stream: BinaryIO) -> Answer:
-    """One answer: its final status, its headers and its whole body."""
+def read_http(stream: BinaryIO, download: str | None = None) -> Answer:
+    """One answer: its final status, its headers and its whole body, which may go to a file instead."""
     status = 100
     while status < 200:  # 1xx only announces the answer
         words = _line(stream).split(" ", 2)
@@ -118,7 +119,43 @@ def read_http(stream: BinaryIO) -> Answer:
         while line := _line(stream):
             name, _, value = line.partition(":")
             headers[name.lower()] = value.strip()
-    return Answer(status, headers, b"".join(_body(stream, status, headers)))
+    blocks = _body(stream, status, headers)
+    if download is None or status >= 400 or "x-kb-version" not in headers:
+        return Answer(status, headers, b"".join(blocks))
+    return Answer(status, headers, json.dumps({"path": download, "bytes": _saved(blocks, download)}).encode())
+
+
+def _saved(blocks: Iterable[bytes], path: str) -> int:
+    """Write to a file that appears under its name once it is complete; how many bytes it has."""
+    part = f"{path}.part"
+    size = 0
+    with _private(part) as file:
+        try:
+            for block in blocks:
+                with _disk(part):
+                    size += file.write(block)
+            with _disk(part):
+                file.flush()
+                fsync(file.fileno())
+                replace(part, path)
+        except BaseException:
+            unlink(part)
+            raise
+    return size
+
+
+def _private(path: str) -> BinaryIO:
+    with _disk(path):
+        return open(path, "wb", opener=lambda name, flags: os_open(name, flags, 0o600))
+
+
+@contextmanager
+def _disk(path: str) -> Iterator[None]:
+    """What the disk refuses is not the connection's fault."""
+    try:
+        yield
+    except OSError as wrong:
+        raise StorageFull(f"{path} cannot be written: {wrong.strerror}.") from wrong
 
 
 def _body(stream: BinaryIO, status: int, headers: dict[str, str]) -> Iterator[bytes]:
