@@ -56,13 +56,19 @@ class Maker:
             f"The {' '.join(self.chance.choices(WORDS, k=8))} number {self.chance.randrange(10**6)}."
             for _ in range(sentences)
         )
-        return f"Note mark{self._name}{self._made:05d} {body}"
+        return f"Note {word(self._name, self._made)} {body}"
+
+
+def word(name: str, number: int) -> str:
+    """A word that nothing else shares a term with: letters only, since a search also finds the parts of `covid19`."""
+    return f"mark{name}" + "".join("bcdfghjklm"[int(digit)] + "o" for digit in f"{number:05d}")
 
 
 def plans(seed: int, notes: int, files: int) -> list[list[Addition]]:
     """One list for each writer. A path has one writer, so the order of its contents is certain."""
     return [
-        plan(Maker(seed, f"w{writer}"), writer, share(notes, writer), share(files, writer)) for writer in range(WRITERS)
+        plan(Maker(seed, "w" + "xyz"[writer]), writer, share(notes, writer), share(files, writer))
+        for writer in range(WRITERS)
     ]
 
 
