@@ -160,3 +160,12 @@ def test_a_sweep_removes_what_nothing_names_and_what_was_being_received(original
     (tmp_path / "staging" / "left-behind").write_bytes(b"half a fi")
     assert originals.sweep({SHA256}) == 2
     assert files(tmp_path) == [SHA256]
+
+
+def test_a_file_that_cannot_be_removed_harms_nobody(originals: Originals, tmp_path: Path) -> None:
+    originals.path(SHA256).mkdir(parents=True)  # no file: removing it fails, also for root
+    (originals.path(SHA256) / "inside").write_bytes(DATA)
+    originals.remove(SHA256)
+    assert originals.clear() == 0
+    originals.sweep(set())
+    assert files(tmp_path) == ["inside"]

@@ -7,6 +7,7 @@ committed, so a row never names a file that is not there; what no row names is s
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from pathlib import Path
 from kb.errors import StorageFull, TooLarge
 from kb.store.backend import Transaction
 from kb.store.folder import sync_folder
+
+log = logging.getLogger(__name__)
 
 LEAST_FREE = 64 * 2**20  # bytes
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -126,7 +129,7 @@ class Originals:
         return self._folder / sha256[:2] / sha256
 
     def remove(self, sha256: str) -> None:
-        self.path(sha256).unlink(missing_ok=True)
+        discard(self.path(sha256))
 
     def check(self) -> None:
         """Whether a file could be received now; raises StorageFull when not."""
@@ -141,11 +144,7 @@ class Originals:
 
     def clear(self) -> int:
         """Remove every file; how many bytes that were."""
-        files = list(self._folder.glob("??/*"))
-        size = sum(file.stat().st_size for file in files)
-        for file in files:
-            file.unlink(missing_ok=True)
-        return size
+        return sum(discard(file) for file in list(self._folder.glob("??/*")))
 
     def orphans(self, named: set[str]) -> list[Path]:
         """Files that nothing names. Ask while nobody else writes: a file is kept inside the write that names it."""
@@ -155,8 +154,24 @@ class Originals:
         """Remove what nothing names; how many files that were."""
         orphans = [*self.orphans(named), *self._staging.iterdir()]
         for file in orphans:
-            file.unlink(missing_ok=True)
+            discard(file)
         return len(orphans)
+
+
+def discard(file: Path) -> int:
+    """Remove a file that nothing names any longer; the bytes that this freed.
+
+    The rows are gone by then, so this must not fail: what cannot be removed now is swept at the next start.
+    """
+    try:
+        size = file.stat().st_size
+        file.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        log.warning("the file %s cannot be removed: %s", file.name, error.strerror)
+        return 0
+    return size
 
 
 def in_use(tx: Transaction) -> list[str]:
