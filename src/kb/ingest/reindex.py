@@ -154,6 +154,8 @@ def parts_of(text: str, old: Sequence[Chunk]) -> Iterator[tuple[int, Part]]:
     """The parts that the text was joined from, with their offsets: chunks never cross a part."""
     places = [(c.anchor.page, c.anchor.slide, c.anchor.sheet, c.anchor.start or 0) for c in old]
     groups = [(place, min(start for *_, start in group)) for place, group in groupby(places, key=lambda p: p[:3])]
+    if not groups:  # every chunk was lost: what is known is the text
+        groups = [((None, None, None), 0)]
     starts = [0, *(start for _, start in groups[1:])]
     for ((page, slide, sheet), _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
         yield start, Part("part", text[start:end], Anchor(page=page, slide=slide, sheet=sheet))
