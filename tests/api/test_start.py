@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from support import Http, StartEngine
@@ -81,3 +83,16 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path, start_engine: StartEng
     assert (refused.status, refused.json["error"]["code"]) == (413, "file_too_large")
     assert http.add_file("fits.txt", b"x" * 2**20).json["status"] == "completed"
     assert list((tmp_path / "data" / "staging").iterdir()) == []
+
+
+def test_it_can_be_stopped_at_any_moment_of_its_start(tmp_path: Path) -> None:
+    environment = os.environ | {"KB_DATA_DIR": str(tmp_path / "data"), "KB_PORT": "0"}
+    for tenths in range(0, 24, 3):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kb.cli.main", "serve"], env=environment, stderr=subprocess.DEVNULL
+        )
+        time.sleep(tenths / 10)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+        # Before it takes the signal into its own hands, the signal simply ends it.
+        assert code in (0, -signal.SIGTERM), f"after {tenths / 10} s"

@@ -74,9 +74,9 @@ def test_any_text_is_cut_without_loss_overlap_or_excess(text: str, kind: Kind, b
 def test_hostile_text_is_cut_in_linear_time(kind: Kind, unit: str) -> None:
     def seconds(characters: int) -> float:
         text = "---\na: b\n" + unit * (characters // len(unit)) + " end"
-        started = time.perf_counter()
+        started = time.process_time()
         found = chunk(text, kind, TOKENIZER, 200)
-        taken = time.perf_counter() - started
+        taken = time.process_time() - started
         if characters < 10_000:
             assert_sound(text, found, 200)
         return taken

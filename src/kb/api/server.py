@@ -23,8 +23,9 @@ GRACE_SECONDS = 5  # for answers that are under way when the engine stops
 def serve(settings: Settings, *, reindex: bool = False) -> int:
     """Listen first, so that `/health` answers at once; the model loads meanwhile."""
     configure(settings)
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, leave)  # uvicorn takes over while it serves, and hands the signal back when it is done
+    stop = Stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     listener = listen(settings)
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -37,13 +38,31 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        stop.run(uvicorn.Server(config), listener)
     return 0
 
 
-def leave(*_: Any) -> None:
-    """Unwind, so that the engine is closed properly."""
-    sys.exit(0)
+class Stop:
+    """Takes the signals that end the engine, at any moment of its life.
+
+    It only takes note. An exception raised from here could strike in the middle of an import and leave its lock
+    behind, and other threads would wait for it for ever.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._server: uvicorn.Server | None = None
+
+    def __call__(self, *_: Any) -> None:
+        self._asked = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def run(self, server: uvicorn.Server, listener: socket.socket) -> None:
+        """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
+        self._server = server
+        if not self._asked:
+            server.run(sockets=[listener])
 
 
 def listen(settings: Settings) -> socket.socket:
