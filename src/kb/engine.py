@@ -188,6 +188,7 @@ class Engine:
             removed = self._publisher.remove(tx, row["id"])
             if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
                 tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
+        self._database.forget_log()
         return Removed(row["id"], row["filename"], removed)
 
     def clear(self, confirm: str) -> Cleared:

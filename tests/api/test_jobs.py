@@ -260,3 +260,35 @@ def test_ten_writers_of_one_path_leave_the_last_accepted_content(http: Http) -> 
     last = min(job_ids, key=newest_first.index)
     wanted = f"content number {job_ids.index(last)} at a contested path"
     assert http("GET", f"/api/v1/documents/{document_id}").json["text"] == wanted
+
+
+def test_a_change_of_a_note_and_new_content_for_its_path_both_succeed(http: Http) -> None:
+    path = "contested/note.md"
+    note = http.add_note("the first text of a contested note", source_path=path)
+    job_id = http("POST", "/api/v1/jobs", {"text": "the text that was sent to the path", "source_path": path}).json[
+        "job_id"
+    ]
+    assert http("PATCH", f"/api/v1/notes/{note}", {"text": "the text that was patched in"}).status == 200
+    assert http.ended(job_id)["status"] == "completed"
+    texts = {version["text"] for version in http("GET", f"/api/v1/notes/{note}/versions").json["versions"]}
+    assert {"the text that was sent to the path", "the text that was patched in"} <= texts
+
+
+def test_a_retried_job_counts_as_the_latest(start_engine: StartEngine) -> None:
+    own = Http(start_engine().url)
+    text = "\n\n".join(f"Version one of the manatee file, paragraph {n}." for n in range(2000)).encode()
+    path = [("source_path", "/manatee.txt")]
+    job_id = own.add_file("manatee.txt", text, path, wait=0).json["job_id"]
+    own("POST", f"/api/v1/jobs/{job_id}/cancel")
+    assert own.ended(job_id)["status"] == "cancelled"
+    second = own.add_file("manatee.txt", b"Version two of the manatee file.", path).json["document_id"]
+    own("POST", f"/api/v1/jobs/{job_id}/retry")
+    assert own.ended(job_id)["status"] == "completed"
+    document = own("GET", f"/api/v1/documents/{second}").json
+    assert (document["version"], document["chunks"][0]["text"][:11]) == (2, "Version one")
+
+
+def test_a_waiting_update_still_names_its_document(http: Http) -> None:
+    note = http.add_note("named at once", source_path="named/at-once.md")
+    update = {"text": "named again " * 3000, "source_path": "named/at-once.md"}
+    assert http("POST", "/api/v1/jobs?wait=0.01", update).json["document_id"] == note

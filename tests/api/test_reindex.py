@@ -94,3 +94,15 @@ def test_other_chunks_need_it_and_get_it(start_engine: StartEngine, tmp_path: Pa
     second.stop()
     third = start_engine(KB_CHUNK_TOKENS="60")
     assert Http(third.url).search("after the new index", mode="fts")["total"] == 1
+
+
+def test_a_file_that_is_being_added_meanwhile_keeps_every_chunk(start_engine: StartEngine) -> None:
+    own = Http(start_engine().url)
+    fill(own)
+    text = "\n\n".join(f"Paragraph {n}: the indri number {n} sings at dawn. " * 6 for n in range(120)).encode()
+    job_id = own.add_file("long.txt", text, wait=0).json["job_id"]
+    assert own("POST", "/api/v1/reindex?wait=120").json["status"] == "completed"
+    job = own.ended(job_id)
+    document = own("GET", f"/api/v1/documents/{job['document_id']}").json
+    assert job["status"] == "completed"
+    assert len(document["chunks"]) == document["chunk_count"] == job["chunks_created"]

@@ -52,7 +52,7 @@ async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
         )
     if query.wait and accepted.status == "queued":
         job = await ended(engine, accepted.job_id, query.wait)
-        accepted = Accepted(job.id, job.status, job.document_id, accepted.duplicate_of)
+        accepted = Accepted(job.id, job.status, job.document_id or accepted.document_id, accepted.duplicate_of)
     return Answer(accepted, status_code=202)
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from kb.errors import KBError
 from kb.store import chunks, documents
 from kb.store.backend import Transaction, Vector
 from kb.store.chunks import NewChunk
@@ -32,6 +33,8 @@ class Publisher:
         written: Sequence[tuple[int, NewChunk]],
     ) -> None:
         """The chunks of this revision replace all others of the document."""
+        if chunks.count(tx, document_id, revision) != len(written):
+            raise KBError(f"Chunks of document {document_id} are missing; nothing was changed. Retry the job.")
         documents.publish(tx, document_id, content, revision, len(written))
         chunks.remove_other_revisions(tx, document_id, keep=revision)
         ids = [chunk_id for chunk_id, _ in written]

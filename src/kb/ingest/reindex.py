@@ -20,7 +20,7 @@ from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
 from kb.store.chunks import NewChunk
 
-SWEEP_BATCH = 500  # old chunks that are removed at a time, so that no writer waits long
+SWEEP_BATCH = 50  # documents whose old chunks are removed at a time, so that no writer waits long
 
 
 class SwappableIndex(Protocol):
@@ -65,13 +65,15 @@ class Reindexer:
         self._fresh = fresh
 
     def run(self, job: Row, interrupt: Callable[[], None]) -> None:
+        taken: list[tuple[int, int]] = []  # document and revision of what this run writes or replaces
         try:
-            remade = [self._remake(document_id, interrupt) for document_id in self._progress(job)]
+            made = [self._remake(document_id, interrupt, taken) for document_id in self._progress(job)]
+            remade = [one for one in made if one is not None]
             with self._database.write() as tx:
-                swapped = [one for one in remade if one is not None and self._swap(tx, one)]
-                self._settle(tx, job, swapped)
+                self._settle(tx, job, [one for one in remade if self._swap(tx, one)])
+            taken += [(one.document_id, one.old_revision) for one in remade]
         finally:
-            self._sweep()
+            self._sweep(taken)
         self._fresh = False
 
     def _progress(self, job: Row) -> Iterator[int]:
@@ -84,7 +86,7 @@ class Reindexer:
                     tx.after_commit(lambda: self._changed(job["id"]))
             yield document_id
 
-    def _remake(self, document_id: int, interrupt: Callable[[], None]) -> Remade | None:
+    def _remake(self, document_id: int, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Remade | None:
         """Write a document's new chunks where nobody sees them."""
         with self._database.read() as tx:
             row = tx.row("SELECT * FROM published WHERE id = :id", {"id": document_id})
@@ -102,7 +104,9 @@ class Reindexer:
                 with self._database.write() as tx:
                     if not tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}):
                         return None
-                    revision = revision or chunks.next_revision(tx, document_id)
+                    if revision is None:
+                        revision = chunks.next_revision(tx, document_id)
+                        taken.append((document_id, revision))
                     ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
                 written += zip(ids, batch, strict=True)
         return Remade(document_id, row["revision"], revision, written) if revision else None
@@ -135,13 +139,12 @@ class Reindexer:
         )
         tx.after_commit(lambda: self._changed(job["id"]))
 
-    def _sweep(self) -> None:
-        """Remove the old chunks, or the new ones of an attempt that did not get to its end."""
-        with self._database.read() as tx:
-            left = chunks.left_behind(tx)
-        for at in range(0, len(left), SWEEP_BATCH):
+    def _sweep(self, taken: Sequence[tuple[int, int]]) -> None:
+        """Remove the old chunks, or the new ones that were not published; what others are writing stays."""
+        for at in range(0, len(taken), SWEEP_BATCH):
             with self._database.write() as tx:
-                chunks.remove(tx, left[at : at + SWEEP_BATCH])
+                for document_id, revision in taken[at : at + SWEEP_BATCH]:
+                    chunks.remove_unpublished(tx, document_id, revision)
 
 
 def kind_of(document: Document) -> Kind:

@@ -63,8 +63,10 @@ class Queue:
 
     def forget(self, tx: Transaction) -> None:
         """Part of the caller's transaction: every job ends, and none knows any longer what it was about."""
-        running = jobs.forget(tx)
+        waiting, running = jobs.forget(tx)
         tx.after_commit(lambda: self._cancelling.update(running))
+        for job_id in waiting:
+            tx.after_commit(lambda job_id=job_id: self.changed(job_id))  # type: ignore[misc]
 
     def is_cancelling(self, job_id: str) -> bool:
         """Whether somebody asked for a running job to stop."""
@@ -73,6 +75,7 @@ class Queue:
     def retry(self, job_id: str) -> Job:
         with self._database.write() as tx:
             row = jobs.retry(tx, job_id)
+            tx.after_commit(lambda: self._cancelling.discard(job_id))
             tx.after_commit(lambda: self._announce(row["lane"]))
             tx.after_commit(lambda: self.changed(job_id))
         return jobs.as_job(row)

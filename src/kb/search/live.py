@@ -135,10 +135,9 @@ class LiveChunks:
 
     def _ready(self) -> bool:
         """Whether there is an index to change; one that is being made anew takes what is in the database then."""
-        if self._awaiting:
-            return self._loaded.is_set()
-        self._wait()
-        return True
+        if not self._awaiting:
+            self._loaded.wait(LOAD_SECONDS)
+        return self._loaded.is_set() and self._failure is None
 
     def _wait(self) -> None:
         if self._awaiting and not self._loaded.is_set():

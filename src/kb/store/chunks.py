@@ -22,11 +22,9 @@ OF_DOCUMENT = """
 SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.document_id = :id ORDER BY c.chunk_index LIMIT :limit OFFSET :offset
 """
-# A revision that nobody has used: after a published one, and after one that somebody left behind.
-NEXT_REVISION = """
-SELECT max(COALESCE((SELECT max(revision) FROM chunks WHERE document_id = :id), 0),
-           (SELECT revision FROM documents WHERE id = :id)) + 1
-"""
+# Taken once and for all: no two writers of a document ever get the same revision.
+NEXT_REVISION = "UPDATE documents SET taken = taken + 1 WHERE id = :id RETURNING taken"
+COUNT = "SELECT count(*) FROM chunks WHERE document_id = :id AND revision = :revision"
 OTHER_REVISIONS = "SELECT id FROM chunks WHERE document_id = :id AND revision <> :revision"
 UNPUBLISHED = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
@@ -120,7 +118,7 @@ def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list
 
 def discard(tx: Transaction, document_id: int, revision: int) -> None:
     """Remove a revision that is not published, and the document when it never was."""
-    remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
+    remove_unpublished(tx, document_id, revision)
     tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
 
 
@@ -134,8 +132,13 @@ def clear(tx: Transaction) -> int:
 
 
 def left_behind(tx: Transaction) -> list[int]:
-    """Ids of the chunks that are not published."""
+    """Ids of the chunks that are not published: being written, or left by a process that died."""
     return tx.column(LEFT_BEHIND)
+
+
+def remove_unpublished(tx: Transaction, document_id: int, revision: int) -> None:
+    """Remove the chunks of a revision, unless it is the published one."""
+    remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
 
 
 def remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
@@ -151,6 +154,10 @@ def sweep(tx: Transaction) -> int:
     removed = remove(tx, left_behind(tx))
     tx.run("DELETE FROM documents WHERE revision = 0")
     return len(removed)
+
+
+def count(tx: Transaction, document_id: int, revision: int) -> int:
+    return int(tx.value(COUNT, {"id": document_id, "revision": revision}))
 
 
 def of_document(tx: Transaction, document_id: int, first: int, limit: int | None) -> list[Chunk]:

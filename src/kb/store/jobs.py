@@ -57,7 +57,8 @@ UPDATE jobs SET status = 'cancelled', cancelling = 0, finished_at = :now, curren
 """
 RETRY = """
 UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_message = NULL, started_at = NULL,
-                finished_at = NULL, not_before = NULL, completed_steps = 0, total_steps = 0
+                finished_at = NULL, not_before = NULL, completed_steps = 0, total_steps = 0, attempts = 0,
+                seq = (SELECT max(seq) + 1 FROM jobs)
  WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
 # A job that was running when the process ended runs again, unless somebody had cancelled it.
@@ -157,10 +158,11 @@ def retry(tx: Transaction, job_id: str) -> Row:
     return find(tx, job_id)
 
 
-def forget(tx: Transaction) -> list[str]:
-    """Cancel what is not done and drop what every job was about; the ids of those that run."""
+def forget(tx: Transaction) -> tuple[list[str], list[str]]:
+    """Cancel what is not done and drop what every job was about; the ids of those that waited and that run."""
+    waiting = tx.column("SELECT id FROM jobs WHERE status = 'queued'")
     tx.run(FORGET, {"now": now()})
-    return tx.column("SELECT id FROM jobs WHERE cancelling = 1")
+    return waiting, tx.column("SELECT id FROM jobs WHERE cancelling = 1")
 
 
 def unfinished(tx: Transaction, kind: JobKind) -> Job | None:

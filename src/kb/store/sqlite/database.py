@@ -140,11 +140,16 @@ class SQLiteDatabase:
         files = (self.path, Path(f"{self.path}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
+    def forget_log(self) -> None:
+        """What a reader still needs stays in the log until the next time."""
+        with self._writer, translated():
+            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def give_back(self) -> None:
         with self._writer, translated():
             connection = self._connection()
             connection.execute("VACUUM").fetchall()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self.forget_log()
 
     def close(self) -> None:
         """Close every connection; the last one folds the WAL into the file."""

@@ -17,6 +17,7 @@ ALTER TABLE documents ADD COLUMN processing_method TEXT NOT NULL DEFAULT 'text_e
 ALTER TABLE documents ADD COLUMN ledger TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE documents ADD COLUMN version INTEGER NOT NULL DEFAULT 1;     -- counts contents
 ALTER TABLE documents ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;    -- chunks of this revision are published; 0: none
+ALTER TABLE documents ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;       -- the highest revision that anybody has begun
 ALTER TABLE documents ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0;    -- seq of the job that this content came with
 ALTER TABLE documents ADD COLUMN chunk_count INTEGER NOT NULL DEFAULT 0; -- of the published revision
 
@@ -24,7 +25,8 @@ UPDATE documents SET
     uid = lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
                 || substr('89AB', 1 + (abs(random()) % 4), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))),
     created_at = COALESCE(strftime('%Y-%m-%dT%H:%M:%fZ', created_at), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
-    revision = 1;
+    revision = 1,
+    taken = 1;
 
 CREATE UNIQUE INDEX documents_uid ON documents (uid);
 CREATE INDEX documents_source_path ON documents (source_path) WHERE source_path IS NOT NULL;
