@@ -1,6 +1,6 @@
 """What Prometheus finds at /metrics."""
 
-from support import Http
+from support import Http, StartEngine
 
 
 def values(http: Http) -> dict[str, float]:
@@ -14,7 +14,8 @@ def test_every_name_starts_with_kb(http: Http) -> None:
     assert all(name.startswith("kb_") for name in found)
 
 
-def test_what_is_there_is_counted(http: Http) -> None:
+def test_what_is_there_is_counted(start_engine: StartEngine) -> None:
+    http = Http(start_engine().url)
     before = values(http)
     http.add_note("a note that metrics count")
     http.search("metrics count", mode="fts")
