@@ -53,6 +53,10 @@ class WarmingEmbedder:
         return self._embedder is not None
 
     @property
+    def cached_queries(self) -> int:
+        return self._embedder.query_cache.size if self._embedder else 0
+
+    @property
     def device(self) -> str:
         return self._embedder.device if self._embedder else "loading"
 

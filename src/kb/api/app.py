@@ -7,9 +7,10 @@ from starlette.types import ASGIApp
 
 from kb import __version__
 from kb.api import archives, doctor, documents, duplicates, failures, jobs, notes, pages, search, state
-from kb.api.follow import Streams
+from kb.api.follow import stream_slots
 from kb.api.guard import Guard
 from kb.api.metrics import Metrics
+from kb.api.uploads import upload_slots
 from kb.engine import Engine
 from kb.settings import Settings
 
@@ -20,8 +21,9 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     """What a server serves."""
     app = routes()
     app.state.engine = engine
-    app.state.streams = Streams()
-    app.state.metrics = Metrics(engine)
+    app.state.streams = stream_slots()
+    app.state.uploads = upload_slots()
+    app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
     return Guard(app, settings, app.state.metrics)
 
 

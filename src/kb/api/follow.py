@@ -6,9 +6,11 @@ import json
 from collections.abc import AsyncIterator
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from kb.api.slots import Slots
 from kb.engine import Engine
-from kb.errors import Unavailable
 from kb.nouns import Job, wire
 
 KEEP_ALIVE_SECONDS = 15
@@ -48,25 +50,26 @@ async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
     return latest
 
 
-class Streams:
-    """Server-sent events, a bounded number at a time."""
+async def events(engine: Engine, job_id: str) -> AsyncIterator[str]:
+    async for job in changes(engine, job_id):
+        if job is None:
+            yield ": still there\n\n"
+        else:
+            data = json.dumps(wire(job), ensure_ascii=False)
+            yield f"event: {'end' if job.ended else 'progress'}\ndata: {data}\n\n"
 
-    def __init__(self) -> None:
-        self._open = 0
 
-    def events(self, engine: Engine, job_id: str) -> AsyncIterator[str]:
-        if self._open >= MAX_STREAMS:
-            raise Unavailable(f"{MAX_STREAMS} event streams are open already. Close one, or ask for the job instead.")
-        return self._events(engine, job_id)
+def stream_slots() -> Slots:
+    return Slots(MAX_STREAMS, f"{MAX_STREAMS} event streams are open already. Close one, or ask for the job instead.")
 
-    async def _events(self, engine: Engine, job_id: str) -> AsyncIterator[str]:
-        self._open += 1
-        try:
-            async for job in changes(engine, job_id):
-                if job is None:
-                    yield ": still there\n\n"
-                else:
-                    data = json.dumps(wire(job), ensure_ascii=False)
-                    yield f"event: {'end' if job.ended else 'progress'}\ndata: {data}\n\n"
-        finally:
-            self._open -= 1
+
+class EventStream(StreamingResponse):
+    """Server-sent events. It holds its slot from before the first byte until the connection is done with it."""
+
+    def __init__(self, slots: Slots, engine: Engine, job_id: str) -> None:
+        super().__init__(events(engine, job_id), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._slots = slots
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._slots.held():
+            await super().__call__(scope, receive, send)

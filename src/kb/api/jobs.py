@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from kb.api import uploads
 from kb.api.answers import Answer
 from kb.api.bodies import FileForm, JobsQuery, NoteBody, Wait
-from kb.api.follow import Streams, ended
+from kb.api.follow import EventStream, ended
 from kb.api.guard import MAX_BODY
 from kb.api.routing import EngineOf, errors
 from kb.engine import Engine
@@ -76,10 +76,7 @@ def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 async def job_events(engine: EngineOf, id: JobId, request: Request) -> Response:  # noqa: A002
     """Server-sent events: `progress` at each step, `end` at the end, each with the job as its data."""
     await run_in_threadpool(engine.job, id)
-    streams: Streams = request.app.state.streams
-    return StreamingResponse(
-        streams.events(engine, id), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-    )
+    return EventStream(request.app.state.streams, engine, id)
 
 
 @router.post("/{id}/cancel", response_model=Job, responses=errors(404, 409))
@@ -122,7 +119,7 @@ async def add_note(engine: Engine, request: Request) -> Accepted:
 
 
 async def add_file(engine: Engine, request: Request) -> Accepted:
-    with engine.originals.stage() as staged:
+    with request.app.state.uploads.held(), engine.originals.stage() as staged:
         upload = await uploads.receive(request, staged)
         form = upload.form()
         return await run_in_threadpool(

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kb.api.slots import Slots
 from kb.engine import Engine
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -14,13 +15,13 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 class Metrics:
     """One registry for one application."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, streams: Slots, uploads: Slots) -> None:
         self._registry = CollectorRegistry()
         self._answers = Counter("kb_http_requests", "Requests answered.", ["method", "status"], registry=self._registry)
         self._seconds = Histogram(
             "kb_http_request_seconds", "Time to the end of an answer.", buckets=SECONDS, registry=self._registry
         )
-        self._registry.register(EngineGauges(engine))
+        self._registry.register(Gauges(engine, streams, uploads))
 
     def answered(self, method: str, status: int, seconds: float) -> None:
         known = method if method in ("GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS") else "other"
@@ -31,15 +32,19 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class EngineGauges(Collector):
-    """Read from the engine at the moment they are asked for."""
+class Gauges(Collector):
+    """Read at the moment they are asked for."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, streams: Slots, uploads: Slots) -> None:
         self._engine = engine
+        self._streams = streams
+        self._uploads = uploads
 
     def collect(self) -> Iterable[Metric]:
         for name, about, value in self._engine.gauges():
             yield GaugeMetricFamily(f"kb_{name}", about, value=value)
+        yield GaugeMetricFamily("kb_event_streams", "Event streams that are open.", value=self._streams.taken)
+        yield GaugeMetricFamily("kb_uploads", "Files that are being received.", value=self._uploads.taken)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing ahead of time: an application may be described without an engine."""

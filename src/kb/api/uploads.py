@@ -1,6 +1,8 @@
 """A multipart upload, streamed to disk as it arrives: nothing of it is held in memory but one block."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -10,9 +12,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from kb.api.bodies import FileForm
-from kb.errors import InvalidRequest, TooLarge
+from kb.api.slots import Slots
+from kb.errors import InvalidRequest, TooLarge, Unavailable
 
 MAX_FIELDS_BYTES = 2**20  # all fields beside the file
+MAX_UPLOADS = 32
+STALLED_SECONDS = 60  # without a byte; a slow upload that keeps coming is welcome
 
 
 class Sink(Protocol):
@@ -127,7 +132,8 @@ async def receive(request: Request, sink: Sink) -> Upload:
         upload = Upload(sink, boundary)
     except FormParserError as wrong:
         raise InvalidRequest(f"The multipart boundary cannot be used: {wrong}") from wrong
-    async for block in request.stream():
+    stream = request.stream()
+    while (block := await next_block(stream)) is not None:
         if block:
             await run_in_threadpool(upload.feed, block)
     if not upload.ended:
@@ -135,6 +141,18 @@ async def receive(request: Request, sink: Sink) -> Upload:
     if upload.filename is None:
         raise InvalidRequest("No file was sent. Send it as the multipart field 'file'.")
     return upload
+
+
+async def next_block(stream: AsyncIterator[bytes]) -> bytes | None:
+    try:
+        async with asyncio.timeout(STALLED_SECONDS):
+            return await anext(stream, None)
+    except TimeoutError as stalled:
+        raise Unavailable(f"Nothing arrived for {STALLED_SECONDS} seconds. Send the file again.") from stalled
+
+
+def upload_slots() -> Slots:
+    return Slots(MAX_UPLOADS, f"{MAX_UPLOADS} files are being received already. Try again in a moment.")
 
 
 def base_name(filename: str) -> str:

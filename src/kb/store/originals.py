@@ -11,17 +11,19 @@ import logging
 import os
 import re
 import shutil
+import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from kb.errors import StorageFull, TooLarge
+from kb.errors import StorageFull, TooLarge, Unavailable
 from kb.store.backend import Transaction
 from kb.store.folder import sync_folder
 
 log = logging.getLogger(__name__)
 
 LEAST_FREE = 64 * 2**20  # bytes
+STAGED_FILES = 4  # how many files of the greatest size may be on their way in at once
 SHA256 = re.compile("[0-9a-f]{64}")
 
 OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'"
@@ -35,18 +37,43 @@ SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <
 """
 
 
+class Budget:
+    """Bytes that all incoming files together may hold."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self.held = 0
+
+    def take(self, size: int) -> None:
+        with self._lock:
+            if self.held + size > self._limit:
+                raise Unavailable(
+                    f"Files of {self._limit // 2**20} MB are being received already. Try again in a moment."
+                )
+            self.held += size
+
+    def give_back(self, size: int) -> None:
+        with self._lock:
+            self.held -= size
+
+
 class Staged:
     """A file on its way in. Feed it with `write`; its hash and size grow along."""
 
-    def __init__(self, path: Path, limit: int) -> None:
+    def __init__(self, path: Path, limit: int, budget: Budget) -> None:
         self.path = path
         self.size = 0
         self._limit = limit
+        self._budget = budget
+        self._taken = 0
         self._hash = hashlib.sha256()
         self._head = b""
         self._file = path.open("xb")
 
     def write(self, data: bytes) -> None:
+        self._budget.take(len(data))
+        self._taken += len(data)
         self.size += len(data)
         if self.size > self._limit:
             raise TooLarge(
@@ -75,6 +102,7 @@ class Staged:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
+        self._budget.give_back(self._taken)
         with contextlib.suppress(OSError):  # what could not be written was reported when it was synced
             self._file.close()
 
@@ -84,6 +112,7 @@ class Originals:
         self._folder = folder / "originals"
         self._staging = folder / "staging"
         self._limit = limit
+        self._budget = Budget(STAGED_FILES * limit)
         with storage_errors():
             for path in (self._folder, self._staging):
                 path.mkdir(mode=0o700, exist_ok=True)
@@ -93,7 +122,7 @@ class Originals:
     def stage(self) -> Iterator[Staged]:
         """A place for an incoming file; unless it is kept, nothing of it remains."""
         with storage_errors():
-            staged = Staged(self._staging / uuid.uuid4().hex, self._limit)
+            staged = Staged(self._staging / uuid.uuid4().hex, self._limit, self._budget)
         try:
             yield staged
         finally:
@@ -125,6 +154,10 @@ class Originals:
             sync_folder(target.parent)
             sync_folder(self._folder)
 
+    @property
+    def staged_bytes(self) -> int:
+        return self._budget.held
+
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256
 
@@ -138,9 +171,10 @@ class Originals:
             free = shutil.disk_usage(self._staging).free
         if free < LEAST_FREE:
             raise StorageFull(f"Only {free // 2**20} MB are free on the disk of the data folder. Make room soon.")
-        with self.stage() as staged:
-            staged.write(bytes(4096))
-            staged.sync()
+        with self.scratch(4096) as path, storage_errors(), path.open("wb") as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
 
     def clear(self) -> int:
         """Remove every file; how many bytes that were."""
