@@ -19,6 +19,10 @@ def test_control_characters_never_reach_a_terminal() -> None:
     assert json.loads(line(JsonLines(), "red \x1b[31m\n"))["message"] == "red \x1b[31m\n"
 
 
+def test_nobody_forges_a_line() -> None:
+    assert "\n" not in line(TextLines(), "name\n2026-01-01 INFO forged")
+
+
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "é", "a\nb", "../x"])
 def test_a_request_id_that_is_not_sane_is_replaced(given: str) -> None:
     assert new_request_id(given) != given

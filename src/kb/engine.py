@@ -243,6 +243,12 @@ class Engine:
         """Embed first, then one transaction: when embedding fails, the old note stands untouched."""
         check_note_text(text)
         self._live.snapshot()  # while there is no index, there is nothing to update it with
+        while (updated := self._try_update(ref, text, expected_version)) is None:
+            pass
+        return updated
+
+    def _try_update(self, ref: str, text: str, expected_version: int | None) -> Document | None:
+        """None when the note got another title meanwhile: the title is part of what was embedded."""
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
@@ -252,6 +258,8 @@ class Engine:
         data = note_request(text)
         with self._database.write() as tx:
             row = find_note(tx, ref, expected_version)
+            if row["titled"] and row["title"] != title:
+                return None
             if row["content_hash"] != data.content_hash:
                 revision = chunks.next_revision(tx, row["id"])
                 written = list(zip(chunks.add(tx, row["id"], revision, prepared), prepared, strict=True))
@@ -356,7 +364,9 @@ class Engine:
         yield "jobs_running", "Jobs that run.", queue.running
         yield "jobs_failed", "Jobs that failed.", queue.failed
         yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
+        yield "staged_bytes", "Bytes of files that are being received.", self.originals.staged_bytes
         yield "cached_postings", "Places of terms held in memory.", self._searcher.cached_postings
+        yield "cached_queries", "Embedded questions held in memory.", self._embedder.cached_queries
         yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
 
     def _health(self) -> Health:
@@ -364,8 +374,8 @@ class Engine:
         issues = []
         if not self._embedder.ready:
             issues.append(self._embedder.problem or "The embedding model is still loading.")
-        if not self._live.loaded:
-            issues.append("The search index is still loading.")
+        if self._live.problem:
+            issues.append(self._live.problem)
         if database := self._trouble(self._try_database):
             issues.append(database)
         if storage := self._trouble(self.originals.check):

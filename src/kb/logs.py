@@ -23,10 +23,10 @@ def new_request_id(given: str) -> str:
 
 class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        text = f"{now()} {record.levelname} {request_id.get()} {record.name}: {record.getMessage()}"
+        text = printable(f"{now()} {record.levelname} {request_id.get()} {record.name}: {record.getMessage()}")
         if record.exc_info:
-            text += "\n" + self.formatException(record.exc_info)
-        return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+            text = "\n".join([text, *map(printable, self.formatException(record.exc_info).split("\n"))])
+        return text
 
 
 class JsonLines(logging.Formatter):
@@ -41,6 +41,11 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             entry["trace"] = self.formatException(record.exc_info)
         return json.dumps(entry)
+
+
+def printable(line: str) -> str:
+    """One line stays one line: whoever chose a file's name does not write our log."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
 def configure(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from types import TracebackType
 
 from kb import terms
@@ -28,6 +27,9 @@ from kb.store.sqlite.migrate import migrate
 from kb.warm import WarmingEmbedder
 
 log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 60.0  # seconds between two attempts to load the index
+TIDY_SECONDS = 2.0
 
 
 class RunningEngine:
@@ -82,28 +84,41 @@ class RunningEngine:
         if reindex:
             engine.reindex()
         embedder.start()
-        self._loading = threading.Thread(target=self._load, name="load-index")
-        self._loading.start()
+        self._keeper = threading.Thread(target=self._keep_house, name="housekeeping")
+        self._keeper.start()
         return engine
 
+    def _keep_house(self) -> None:
+        """Bring the index into memory, let the work begin, and clear up whenever it pauses."""
+        self._load()
+        self._worker.start()
+        while not self._worker.stopping.wait(TIDY_SECONDS):
+            try:
+                self._database.tidy()
+            except KBError as error:
+                log.warning("the database cannot be tidied up now: %s", error.message)
+
     def _load(self) -> None:
-        """Bring the index into memory, then let the work begin."""
         if self._fresh:
             self._worker.start("index")
-            while not self._live.loaded and not self._worker.stopping:
-                time.sleep(0.1)
+            while not self._live.loaded and not self._worker.stopping.wait(0.1):
+                pass
         else:
-            try:
-                self._live.load(self._database)
-            except KBError:
-                log.exception("the search index could not be loaded")
-                return
-        self._worker.start()
+            wait = 1.0
+            while not self._loads() and not self._worker.stopping.wait(wait):
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    def _loads(self) -> bool:
+        try:
+            self._live.load(self._database)
+        except KBError:
+            log.exception("the search index could not be loaded")
+        return self._live.loaded
 
     def close(self) -> None:
         """Finish what runs, then let go of the folder."""
         self._worker.stop()
-        self._loading.join()
+        self._keeper.join()
         self._worker.stop()
         self._database.close()
         self._folder.close()

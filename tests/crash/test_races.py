@@ -73,6 +73,19 @@ def test_deleting_a_document_while_its_new_content_is_prepared_loses_nothing_tha
     assert http("GET", "/api/v1/documents?source_path=/race/growing.txt").json["total"] == 1
 
 
+def test_a_file_that_was_overtaken_while_it_waited_is_not_kept(http: Http, data_dir: Path) -> None:
+    at = [("source_path", "/race/overtaken.txt")]
+    http.add_file("overtaken.txt", b"the first bytes", at)
+    keep_busy(http, "stoat")
+    jobs = [
+        http.add_file("overtaken.txt", data, at, wait=0).json["job_id"] for data in (b"overtaken", b"the first bytes")
+    ]
+    assert [http.ended(job)["status"] for job in jobs] == ["completed", "completed"]
+    held = [file.read_bytes() for file in (data_dir / "originals").glob("*/*")]
+    assert b"the first bytes" in held
+    assert b"overtaken" not in held
+
+
 def test_clearing_all_while_a_job_runs_cancels_it(http: Http) -> None:
     job_id = http.add_file("cleared.txt", LONG.replace("walrus", "gecko").encode(), wait=0).json["job_id"]
     while http("GET", f"/api/v1/jobs/{job_id}").json["completed_steps"] == 0:

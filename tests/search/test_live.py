@@ -1,11 +1,17 @@
 """The index in memory: snapshots that never change, places that follow their chunks."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from kb import terms
+from kb.errors import KBError, Unavailable
 from kb.search import live
 from kb.search.live import LiveChunks
 from kb.store.backend import Vector
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
 
 WIDTH = 4
 
@@ -89,3 +95,28 @@ def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:
     assert chunks.snapshot().places_of(np.array([0, 10, 11, 12])).tolist() == [-1] * 4
     chunks.replace(2, [12], [1], rows(1))
     assert ids(chunks) == [12]
+
+
+def test_an_index_that_could_not_be_loaded_says_so_and_is_loaded_later(tmp_path: Path) -> None:
+    database = SQLiteDatabase(tmp_path / "not-there-yet" / "kb.db")
+    index = LiveChunks(384)
+    assert index.problem == "The search index is still loading."
+    with pytest.raises(KBError):
+        index.load(database)
+    assert "cannot be loaded" in (index.problem or "")
+    with pytest.raises(Unavailable, match="tried again by itself"):
+        index.snapshot()
+    database.path.parent.mkdir()
+    migrate(database.path, terms.index_terms)
+    index.load(database)
+    assert index.loaded
+    assert index.snapshot().count == 0
+
+
+def test_an_index_that_has_to_be_made_anew_names_the_command() -> None:
+    awaiting = LiveChunks(WIDTH, awaiting_reindex=True)
+    with pytest.raises(Unavailable, match="kb reindex"):
+        awaiting.snapshot()
+    awaiting.replace_many([1], [1], [10], [3], rows(1))
+    assert awaiting.loaded
+    assert ids(awaiting) == [10]

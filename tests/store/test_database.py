@@ -1,6 +1,7 @@
 """SQLite as kb uses it: durable, one writer, many readers, errors of our own."""
 
 import threading
+import time
 from pathlib import Path
 
 import apsw
@@ -8,6 +9,7 @@ import pytest
 
 from kb import terms
 from kb.errors import KBError, StorageFull
+from kb.store.sqlite import database as databases
 from kb.store.sqlite.database import PRAGMAS, SQLiteDatabase, connect
 from kb.store.sqlite.migrate import migrate
 
@@ -104,3 +106,28 @@ def test_integrity_check_passes_in_a_process_that_knows_nothing_of_kb(database: 
     plain = apsw.Connection(str(database.path))
     assert plain.execute("SELECT * FROM pragma_integrity_check WHERE 1").fetchall() == [("ok",)]
     plain.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('integrity-check')").fetchall()
+
+
+def test_a_pause_empties_the_log_and_work_does_not(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = database.path.with_name("kb.db-wal")
+    put(database, "busy")
+    database.tidy()
+    assert log.stat().st_size > 0
+    monkeypatch.setattr(databases, "IDLE_SECONDS", 0.01)
+    time.sleep(0.02)
+    database.tidy()
+    assert log.stat().st_size == 0
+    assert count(database) == 1
+
+
+def test_nobody_waits_for_a_reader_that_needs_the_log(database: SQLiteDatabase) -> None:
+    """Were the reader waited for, this would never end: it lets go only after the log was asked for."""
+    put(database, "before")
+    with database.read() as tx:
+        assert tx.value("SELECT count(*) FROM meta") == 1
+        forgetting = threading.Thread(target=database.forget_log)
+        forgetting.start()
+        forgetting.join(5)
+        assert not forgetting.is_alive()
+    database.forget_log()
+    assert database.path.with_name("kb.db-wal").stat().st_size == 0

@@ -94,6 +94,7 @@ class Pipeline:
         if not overtaken:
             supersede(tx, request, found.row, job["id"])
         self._finish(tx, job, found.row, found.row["chunk_count"])
+        self._let_go(tx, request.content_hash, request.doc_type)
         return True
 
     def _place(self, tx: Transaction, request: AddRequest) -> tuple[int, int]:
@@ -170,7 +171,7 @@ class Pipeline:
         )
         self._publisher.publish(tx, draft.document_id, content, draft.revision, draft.written)
         if found is not None:
-            self._let_go(tx, found.row)
+            self._let_go(tx, found.row["content_hash"], found.row["doc_type"])
         documents.set_tags(tx, draft.document_id, tags)
         if not request.is_note:
             documents.set_text(tx, draft.document_id, draft.text)
@@ -178,10 +179,10 @@ class Pipeline:
             notes.add_version(tx, draft.document_id, draft.text)
         self._finish(tx, job, documents.find(tx, draft.document_id), len(draft.written))
 
-    def _let_go(self, tx: Transaction, old: Row) -> None:
-        """The original that the document had, unless it or anything else still needs it."""
-        if old["doc_type"] != "note" and not originals.is_named(tx, old["content_hash"]):
-            tx.after_commit(lambda: self._originals.remove(old["content_hash"]))
+    def _let_go(self, tx: Transaction, content_hash: str, doc_type: str) -> None:
+        """Of an original that this job put aside or did not need, unless anything else still needs it."""
+        if doc_type != "note" and not originals.is_named(tx, content_hash):
+            tx.after_commit(lambda: self._originals.remove(content_hash))
 
     def _details(self, tx: Transaction, request: AddRequest, found: Known | None) -> tuple[list[str], Json]:
         """Tags and metadata: with new content, what was given replaces the old; with the same, it is added."""

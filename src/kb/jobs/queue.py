@@ -75,7 +75,6 @@ class Queue:
     def retry(self, job_id: str) -> Job:
         with self._database.write() as tx:
             row = jobs.retry(tx, job_id)
-            tx.after_commit(lambda: self._cancelling.discard(job_id))
             tx.after_commit(lambda: self._announce(row["lane"]))
             tx.after_commit(lambda: self.changed(job_id))
         return jobs.as_job(row)
@@ -84,11 +83,14 @@ class Queue:
         with self._database.write() as tx:
             jobs.cancelled(tx, job_id)
             tx.after_commit(lambda: self.changed(job_id))
+
+    def done_with(self, job_id: str) -> None:
+        """No worker runs this job any longer, however it ended."""
         self._cancelling.discard(job_id)
 
     def put_back(self, job_id: str) -> None:
         with self._database.write() as tx:
-            jobs.recover(tx, job_id)
+            jobs.put_back(tx, job_id)
             tx.after_commit(lambda: self.changed(job_id))
 
     def fail(self, job_id: str, code: str, message: str) -> None:

@@ -26,7 +26,7 @@ class Worker:
     def __init__(self, queue: Queue, run: Run) -> None:
         self._queue = queue
         self._run = run
-        self._stopping = threading.Event()
+        self.stopping = threading.Event()
         self._threads = {
             lane: threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}") for lane in LANES
         }
@@ -34,35 +34,31 @@ class Worker:
     def start(self, *lanes: str) -> None:
         """Begin with these lanes, or with all that have not begun yet."""
         for lane, thread in self._threads.items():
-            if (not lanes or lane in lanes) and not thread.is_alive() and not self._stopping.is_set():
+            if (not lanes or lane in lanes) and not thread.is_alive() and not self.stopping.is_set():
                 thread.start()
-
-    @property
-    def stopping(self) -> bool:
-        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Take no further job; the ones that run end, or go back into the queue at their next step."""
-        self._stopping.set()
+        self.stopping.set()
         self._queue.stop()
         for thread in self._threads.values():
             if thread.is_alive():
                 thread.join()
 
     def _work(self, lane: str) -> None:
-        while not self._stopping.is_set():
+        while not self.stopping.is_set():
             try:
-                job = self._queue.claim(lane, self._stopping)
+                job = self._queue.claim(lane, self.stopping)
                 if job is not None:
                     self._do(job)
             except KBError:
                 log.exception("the %s worker could not reach the queue", lane)
-                self._stopping.wait(1)
+                self.stopping.wait(1)
 
     def _check(self, job_id: str) -> None:
         if self._queue.is_cancelling(job_id):
             raise JobCancelled
-        if self._stopping.is_set():
+        if self.stopping.is_set():
             raise JobInterrupted
 
     def _do(self, job: Row) -> None:
@@ -80,6 +76,8 @@ class Worker:
             self._record(lambda: self._queue.fail(job["id"], code, message))
         except Exception as error:  # noqa: BLE001 - whatever happens, the job ends in a recorded state
             self._failed(job, error)
+        finally:
+            self._queue.done_with(job["id"])
 
     def _failed(self, job: Row, error: Exception) -> None:
         """What may pass (a full disk, a busy database) is tried again, each time later."""
@@ -99,7 +97,7 @@ class Worker:
                 outcome()
             except KBError as error:
                 log.warning("how a job ended cannot be written down yet: %s", error.message)
-                if self._stopping.wait(1):
+                if self.stopping.wait(1):
                     return
             else:
                 return

@@ -58,7 +58,11 @@ class LiveChunks:
         self._reset(0)
 
     def load(self, database: Database) -> None:
-        """Read everything once. Changes that are committed meanwhile wait and are then applied on top."""
+        """Read everything. Changes that are committed meanwhile wait and are then applied on top.
+
+        May be called again when it failed: what was committed in between is in the database by then.
+        """
+        self._loaded.clear()
         try:
             with database.read() as tx:
                 live = chunks.live(tx)
@@ -86,7 +90,16 @@ class LiveChunks:
 
     @property
     def loaded(self) -> bool:
-        return self._loaded.is_set() and self._failure is None
+        return self.problem is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why there is nothing to search in, if so."""
+        if self._awaiting and not self._loaded.is_set():
+            return "The index has to be made anew; `kb jobs` shows how far it is, `kb reindex` starts it."
+        if self._failure is not None:
+            return f"The search index cannot be loaded: {self._failure} It is tried again by itself."
+        return None if self._loaded.is_set() else "The search index is still loading."
 
     @property
     def count(self) -> int:
@@ -141,9 +154,9 @@ class LiveChunks:
 
     def _wait(self) -> None:
         if self._awaiting and not self._loaded.is_set():
-            raise Unavailable("The index is being made anew; `kb jobs` shows how far it is. Try again when it is done.")
+            raise Unavailable(f"{self.problem} Try again when it is done.")
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
-            raise Unavailable("The search index is not loaded. Try again in a moment, or look at the engine's log.")
+            raise Unavailable(f"{self.problem} Try again in a moment.")
 
     def _reset(self, room: int) -> None:
         size = room + SPARE

@@ -32,8 +32,7 @@ def reason(query: Query, ranking: "Ranking", chunk_count: int) -> str:
 
 
 def unfinished(tx: Transaction) -> str:
-    queue = jobs.counts(tx)
-    waiting = queue.queued + queue.running
+    waiting = jobs.documents_waiting(tx)
     if not waiting:
         return ""
     return f"{waiting} {'document is' if waiting == 1 else 'documents are'} still being indexed."

@@ -116,6 +116,10 @@ class Database(Protocol):
         """Leave nothing of what was deleted in the log of changes."""
         ...
 
+    def tidy(self) -> None:
+        """When nothing has been written for a while: do what would only be in the way of writers."""
+        ...
+
     def give_back(self) -> None:
         """Return free space to the disk, and leave nothing of what was deleted in logs."""
         ...

@@ -10,6 +10,8 @@ from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
 from kb.times import now, seconds_between, stamp
 
+MAX_CRASHES = 10  # of the whole engine, while one job ran
+
 INSERT = """
 INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, created_at,
                   started_at, finished_at)
@@ -30,6 +32,7 @@ FAIL = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
  WHERE id = :id
 """
+WAITING = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND kind <> 'reindex'"
 UNFINISHED = "SELECT * FROM jobs WHERE kind = :kind AND status IN ('queued', 'running') ORDER BY seq LIMIT 1"
 WAITS = """
 SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane AND (not_before IS NULL OR not_before <= :now) LIMIT 1
@@ -45,12 +48,13 @@ UPDATE jobs SET cancelling = (status = 'running'),
                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
  WHERE id = :id AND status IN ('queued', 'running')
 """
-# Nothing of what was deleted lives on in a job.
+# Nothing of what was deleted lives on in a job. Making the index anew goes on: it holds no content of its own.
 FORGET = """
 UPDATE jobs SET cancelling = (status = 'running'),
                 finished_at = CASE status WHEN 'queued' THEN :now ELSE finished_at END,
                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
                 payload = NULL, filename = NULL
+ WHERE kind <> 'reindex'
 """
 CANCELLED = """
 UPDATE jobs SET status = 'cancelled', cancelling = 0, finished_at = :now, current_step = NULL WHERE id = :id
@@ -61,12 +65,18 @@ UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_mess
                 seq = (SELECT max(seq) + 1 FROM jobs)
  WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
-# A job that was running when the process ended runs again, unless somebody had cancelled it.
-RECOVER = """
+# A job that was interrupted runs again, unless somebody had cancelled it.
+PUT_BACK = """
 UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END,
-                finished_at = CASE cancelling WHEN 1 THEN :now END,
+                finished_at = CASE cancelling WHEN 1 THEN :now END, attempts = attempts - :uncounted,
                 started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
  WHERE status = 'running' AND (id = :id OR :id IS NULL)
+"""
+# Once is an accident; a job that was running each time the engine died is likely to be the reason.
+GIVE_UP = """
+UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = 'crashed',
+       error_message = 'The engine ended ' || attempts || ' times while this job ran. Retry it to try once more.'
+ WHERE status = 'running' AND cancelling = 0 AND attempts >= :most
 """
 
 
@@ -171,20 +181,31 @@ def unfinished(tx: Transaction, kind: JobKind) -> Job | None:
     return as_job(row) if row else None
 
 
+def documents_waiting(tx: Transaction) -> int:
+    """How many documents or changes of documents are still on their way."""
+    return int(tx.value(WAITING))
+
+
 def waits(tx: Transaction, lane: str) -> bool:
     """Whether a job of this lane could be claimed now."""
     return bool(tx.value(WAITS, {"lane": lane, "now": now()}))
 
 
 def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
-    recover(tx, job_id)
+    tx.run(PUT_BACK, {"now": now(), "id": job_id, "uncounted": 0})
     moment = stamp(datetime.now(UTC) + timedelta(seconds=seconds))
     tx.run("UPDATE jobs SET not_before = :moment WHERE id = :id", {"id": job_id, "moment": moment})
 
 
-def recover(tx: Transaction, job_id: str | None = None) -> None:
-    """Put a job that was interrupted, or every one, back into the queue."""
-    tx.run(RECOVER, {"now": now(), "id": job_id})
+def put_back(tx: Transaction, job_id: str) -> None:
+    """Into the queue as if it had not been claimed: it was stopped by no fault of its own."""
+    tx.run(PUT_BACK, {"now": now(), "id": job_id, "uncounted": 1})
+
+
+def recover(tx: Transaction) -> None:
+    """After a start: whatever was running runs again, but not for ever."""
+    tx.run(GIVE_UP, {"now": now(), "most": MAX_CRASHES})
+    tx.run(PUT_BACK, {"now": now(), "id": None, "uncounted": 0})
 
 
 def counts(tx: Transaction) -> QueueCounts:

@@ -6,6 +6,7 @@ of ours.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from kb.store.sqlite.fulltext import SQLiteFullText
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
+IDLE_SECONDS = 3.0  # without a write, until the log is folded into the file
 
 # (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked.
 PRAGMAS: tuple[tuple[str, str, Any], ...] = (
@@ -32,7 +34,7 @@ PRAGMAS: tuple[tuple[str, str, Any], ...] = (
     ("cache_size", "-32000", -32000),
 )
 
-# Skips ahead in the queue are impossible inside one IMMEDIATE transaction: there is one writer.
+# No two workers get the same job: each claims inside a write transaction, and there is one writer at a time.
 CLAIM = """
 UPDATE jobs SET status = 'running', started_at = :now, attempts = attempts + 1
  WHERE seq = (SELECT seq FROM jobs
@@ -106,6 +108,7 @@ class SQLiteDatabase:
         self._connections: set[apsw.Connection] = set()
         self._registry = threading.Lock()
         self._writer = threading.Lock()
+        self._written = 0.0  # when the last write ended, on the monotonic clock
 
     @contextmanager
     def read(self) -> Iterator[SQLiteTransaction]:
@@ -130,6 +133,7 @@ class SQLiteDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            self._written = time.monotonic()
             transaction.committed()
 
     def settle(self) -> None:
@@ -141,9 +145,19 @@ class SQLiteDatabase:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def forget_log(self) -> None:
-        """What a reader still needs stays in the log until the next time."""
+        """What a reader still needs stays in the log until the next time: nobody waits for that reader."""
         with self._writer, translated():
-            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection = self._connection()
+            connection.set_busy_timeout(0)
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.set_busy_timeout(BUSY_MS)
+
+    def tidy(self) -> None:
+        log = Path(f"{self.path}-wal")
+        if time.monotonic() - self._written > IDLE_SECONDS and log.exists() and log.stat().st_size:
+            self.forget_log()
 
     def give_back(self) -> None:
         with self._writer, translated():

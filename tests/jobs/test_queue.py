@@ -1,0 +1,109 @@
+"""The queue on a real database: bounded, fair between lanes, and patient only so long."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kb import terms
+from kb.errors import Unavailable
+from kb.jobs import queue as queues
+from kb.jobs.queue import Queue
+from kb.jobs.worker import Worker
+from kb.store import jobs
+from kb.store.backend import Row
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> SQLiteDatabase:
+    migrate(tmp_path / "kb.db", terms.index_terms)
+    return SQLiteDatabase(tmp_path / "kb.db")
+
+
+def submit(database: SQLiteDatabase, queue: Queue, job_id: str, lane: str = "small") -> None:
+    with database.write() as tx:
+        queue.submit(tx, jobs.NewJob(id=job_id, kind="note", lane=lane, payload={}))
+
+
+def claim(database: SQLiteDatabase, lane: str = "small") -> Row | None:
+    with database.write() as tx:
+        return tx.claim_job(lane, "2100-01-01T00:00:00Z")
+
+
+def test_a_full_queue_takes_nothing_more(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MAX_QUEUED", 3)
+    queue = Queue(database)
+    for number in range(3):
+        submit(database, queue, f"job-{number}")
+    with pytest.raises(Unavailable, match="3 jobs are waiting"):
+        submit(database, queue, "one-too-many")
+    claim(database)
+    submit(database, queue, "there-is-room-again")
+    with database.read() as tx:
+        assert jobs.page(tx, None, 10, 0)[1] == 4
+
+
+def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    large_runs, small_ran = threading.Event(), threading.Event()
+
+    def run(job: Row, _: object) -> None:
+        if job["lane"] == "large":
+            large_runs.set()
+            assert small_ran.wait(30)
+        else:
+            small_ran.set()
+        with database.write() as tx:
+            jobs.complete(tx, job["id"], None, None, 0)
+
+    worker = Worker(queue, run)
+    worker.start()
+    try:
+        submit(database, queue, "large", "large")
+        assert large_runs.wait(30)
+        submit(database, queue, "small")
+        assert small_ran.wait(30)
+    finally:
+        worker.stop()
+    with database.read() as tx:
+        assert {job.status for job in jobs.page(tx, None, 10, 0)[0]} == {"completed"}
+
+
+def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    submit(database, queue, "deadly")
+    submit(database, queue, "harmless")
+    for _ in range(jobs.MAX_CRASHES):
+        row = claim(database)
+        assert row is not None
+        assert row["id"] == "deadly"
+        with database.write() as tx:
+            jobs.recover(tx)  # as a start does after the process died
+    deadly, harmless = queue.get("deadly"), queue.get("harmless")
+    assert (deadly.status, deadly.error and deadly.error.code) == ("failed", "crashed")
+    assert (harmless.status, harmless.attempts) == ("queued", 0)
+    assert queue.retry("deadly").status == "queued"
+
+
+def test_being_put_back_is_no_attempt(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    submit(database, queue, "interrupted")
+    for _ in range(2 * jobs.MAX_CRASHES):
+        claim(database)
+        queue.put_back("interrupted")
+    claim(database)
+    with database.write() as tx:
+        jobs.recover(tx)
+    assert queue.get("interrupted").status == "queued"
+
+
+def test_a_cancelled_job_that_died_with_the_engine_stays_cancelled(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    submit(database, queue, "unwanted")
+    claim(database)
+    queue.cancel("unwanted")
+    with database.write() as tx:
+        jobs.recover(tx)
+    assert queue.get("unwanted").status == "cancelled"
