@@ -207,3 +207,12 @@ def test_strange_addresses_get_a_plain_answer(engine: Http, method: str, target:
     assert answer.status < 500, answer.body
     if answer.status >= 400:
         check_error(answer.status, answer.body)
+
+
+def test_the_document_says_which_routes_need_the_key() -> None:
+    document = openapi_document()
+    assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    unlocked = {
+        path for path, methods in document["paths"].items() for about in methods.values() if not about.get("security")
+    }
+    assert unlocked == {"/health"}

@@ -10,6 +10,7 @@ from kb.api import archives, doctor, documents, duplicates, failures, jobs, note
 from kb.api.follow import stream_slots
 from kb.api.guard import Guard
 from kb.api.metrics import Metrics
+from kb.api.routing import KEY
 from kb.api.uploads import upload_slots
 from kb.engine import Engine
 from kb.settings import Settings
@@ -42,7 +43,7 @@ def routes() -> FastAPI:
     )
     failures.install(app)
     for module in (search, jobs, documents, notes, state, archives, doctor, duplicates):
-        app.include_router(module.router, prefix=PREFIX)
-    app.include_router(jobs.maintenance, prefix=PREFIX)
+        app.include_router(module.router, prefix=PREFIX, dependencies=[KEY])
+    app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)
     return app

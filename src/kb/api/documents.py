@@ -34,7 +34,11 @@ def get_text(engine: EngineOf, id: Ref, query: Annotated[TextQuery, Query()]) ->
     return PlainTextResponse(engine.text(id, query.start, query.end))
 
 
-@router.get("/documents/{id}/original", response_class=Response, responses=errors(404))
+@router.get(
+    "/documents/{id}/original",
+    response_class=Response,
+    responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}, **errors(404)},
+)
 def get_original(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
     """What was put in, byte for byte, as an attachment."""
     original = engine.original(id)

@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import HTMLResponse, PlainTextResponse
 
 from kb import __version__
-from kb.api.routing import errors
+from kb.api.routing import KEY, errors
 
 router = APIRouter()
 
@@ -25,7 +25,7 @@ async def health() -> dict[str, str]:
     return {"status": "ok", "version": __version__}
 
 
-@router.get("/metrics", tags=["state"], response_class=PlainTextResponse, responses=errors())
+@router.get("/metrics", tags=["state"], response_class=PlainTextResponse, responses=errors(), dependencies=[KEY])
 def metrics(request: Request) -> PlainTextResponse:
     """Prometheus metrics; their names start with `kb_`."""
     return PlainTextResponse(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import HTTPBearer
 
 from kb.engine import Engine
 from kb.errors import every_error
@@ -14,6 +15,8 @@ async def the_engine(request: Request) -> Engine:
 
 
 EngineOf = Annotated[Engine, Depends(the_engine)]
+# For the OpenAPI document only: the guard has checked the key before any route is reached.
+KEY = Security(HTTPBearer(auto_error=False, scheme_name="key", description="Needed when `KB_API_KEY` is set."))
 Ref = Annotated[str, Path(description="Integer id or uid of a document.", max_length=200)]
 
 ERROR_SCHEMA: dict[str, Any] = {
