@@ -40,6 +40,7 @@ class Tokenizer:
         self._inner.no_truncation()
         self._inner.no_padding()
         self._cuttable = _is_cuttable(self._inner)
+        self._unknown = self._inner.token_to_id(getattr(self._inner.model, "unk_token", None) or "<unk>")
         self.specials: int = self._inner.num_special_tokens_to_add(False)  # what a model adds to every text
 
     def offsets(self, text: str) -> NDArray[np.int32]:
@@ -60,6 +61,19 @@ class Tokenizer:
         """Tokens of `text`, without special tokens."""
         batch = self._inner.encode_batch_fast(list(self._segments(text)), add_special_tokens=False)
         return sum(len(encoding) for encoding in batch)
+
+    def letters_per_token(self, text: str) -> float:
+        """How much of a word the vocabulary knows at once: about 4 in English, 1 in a script that it has to spell.
+
+        0 for a text without letters. A word that it does not know at all counts as spelt.
+        """
+        letters = tokens = 0
+        (encoding,) = self._encode([_text(text)])
+        for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if own := sum(map(str.isalpha, text[start:end])):
+                letters += own
+                tokens += own if id_ == self._unknown else 1
+        return letters / tokens if tokens else 0.0
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the model is fed for each text: whole, with special tokens."""

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from kb import terms
 from kb.embed import SentenceEmbedder
-from kb.nouns import Anchor, Filter, Mode, SearchRequest
+from kb.nouns import Filter, Mode, SearchRequest
 from kb.search.hybrid import Searcher
 from kb.search.keywords import K1, B, KeywordIndex
 from kb.search.live import LiveChunks
 from kb.store import chunks, documents
 from kb.store.backend import Vector
-from kb.store.chunks import NewChunk
-from kb.store.documents import Content
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
 
 QUESTION = "how does inflation change pensions"
 DECOYS = 6000  # more than the 4096 that sqlite-vec takes at once
@@ -48,26 +47,19 @@ class Corpus:
         body = terms.index_terms(text)
         with self.database.write() as tx:
             document_id = documents.reserve(tx)
-            new = NewChunk(
-                index=0,
-                text=text,
-                anchor=Anchor(start=0, end=len(text)),
-                title_terms=[],
-                heading_terms=[],
-                body_terms=body,
-                vector=vector,
-            )
-            (chunk_id,) = chunks.add(tx, document_id, 1, [new])
+            (chunk_id,) = chunks.add(tx, document_id, 1, [chunk(0, text, vector)])
             documents.publish(tx, document_id, content(str(document_id)), 1, 1)
             documents.set_tags(tx, document_id, [tag])
         self.vectors[chunk_id], self.texts[chunk_id], self.tags[chunk_id] = vector, body, tag
 
-    def bm25(self, question: str) -> dict[int, float]:
-        lengths = {id_: len(body) for id_, body in self.texts.items()}
+    def bm25(self, question: str, tag: str) -> dict[int, float]:
+        """Among the documents with a tag: rarity and usual length are those within the filter."""
+        texts = {id_: body for id_, body in self.texts.items() if self.tags[id_] == tag}
+        lengths = {id_: len(body) for id_, body in texts.items()}
         mean = sum(lengths.values()) / len(lengths)
-        scores = dict.fromkeys(self.texts, 0.0)
+        scores = dict.fromkeys(texts, 0.0)
         for term in terms.query_terms(question):
-            holding = {id_: body.count(term) for id_, body in self.texts.items() if term in body}
+            holding = {id_: body.count(term) for id_, body in texts.items() if term in body}
             rarity = np.log1p((len(lengths) - len(holding) + 0.5) / (len(holding) + 0.5)) if holding else 0.0
             for id_, n in holding.items():
                 scores[id_] += rarity * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[id_] / mean))
@@ -76,22 +68,6 @@ class Corpus:
     def search(self, question: str, **given: object) -> list[tuple[int, float]]:
         found = self.searcher.search(SearchRequest(question, **given))  # type: ignore[arg-type]
         return [(hit.chunk_id, hit.score) for hit in found.hits]
-
-
-def content(name: str) -> Content:
-    return Content(
-        title=name,
-        titled=True,
-        filename=None,
-        source_path=None,
-        doc_type="note",
-        media_type="text/markdown",
-        content_hash=name,
-        size_bytes=1,
-        metadata={},
-        processing_method="text_extraction",
-        ledger=[],
-    )
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +115,7 @@ def test_a_filter_that_lets_more_than_4096_chunks_through_still_finds_the_best(c
 
 
 def test_keyword_scores_are_bm25(corpus: Corpus) -> None:
-    truth = corpus.bm25(QUESTION)
+    truth = corpus.bm25(QUESTION, "target")
     answer = corpus.searcher.search(
         SearchRequest(QUESTION, mode="fts", top=100, explain=True, filter=Filter(("target",)))
     )

@@ -1,7 +1,8 @@
-"""One score from both legs.
+"""One score from both legs, each trusted as far as it deserves.
 
 Scores are fused, not ranks: ranks throw away how sure each leg is, and fail where one leg is blind. BM25 has no upper
-end, so it is bent into 0..1 by an absolute scale; the cosine is one already. Figures: docs/decisions/005.
+end, so it is bent into 0..1 by an absolute scale; the cosine is one already. Where the question is about words that
+the model's vocabulary does not know, the cosine is noise and hardly counts. Figures: docs/decisions/005 and 006.
 """
 
 import numpy as np
@@ -9,8 +10,16 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float32]
 
-BM25_HALF = 10.0  # the BM25 score that counts as half sure
-KEYWORD_WEIGHT = 2.0  # against 1 for the cosine
+BM25_HALF = 7.0  # the BM25 score that counts as half sure
+KEYWORD_WEIGHT = 1.5  # against at most 1 for the cosine
+BLIND, SEEING = 1.5, 4.0  # letters of the question in a token: spelt out letter by letter, and whole words
+LEAST_TRUST = 0.05  # so that the cosine still settles the order where keywords say nothing
+SECOND = 0.75  # what a passage counts when a better one of the same document is there already
+
+
+def trust(letters_per_token: float) -> float:
+    """How far the dense leg can be trusted with a question."""
+    return min(max((letters_per_token - BLIND) / (SEEING - BLIND), LEAST_TRUST), 1.0)
 
 
 def sureness(bm25: Scores) -> Scores:
@@ -18,10 +27,7 @@ def sureness(bm25: Scores) -> Scores:
     return bm25 / (bm25 + BM25_HALF)
 
 
-def fused(bm25: Scores, cosine: Scores) -> Scores:
-    """The weighted mean, computed in place."""
-    score = sureness(bm25)
-    score *= KEYWORD_WEIGHT
-    score += cosine
-    score /= 1 + KEYWORD_WEIGHT
-    return score
+def fused(bm25: Scores, cosine: Scores, trust: float) -> Scores:
+    """The weighted mean."""
+    score = (KEYWORD_WEIGHT * sureness(bm25) + trust * cosine) / (KEYWORD_WEIGHT + trust)
+    return score.astype(np.float32, copy=False)

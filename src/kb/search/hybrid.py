@@ -1,7 +1,9 @@
 """The story of a search: parse, score every chunk within the filter, rank, load, fit the budget, explain.
 
 Every chunk is scored by both legs, so how deep the answer goes changes nothing: a smaller `top` is a prefix of a
-larger one, and a filter never hides a match.
+larger one, and a filter never hides a match. In hybrid mode a document's best passage counts in full and its others
+less, so that several good passages of one document do not crowd out the rest; the modes of one leg show what that
+leg says and nothing else.
 """
 
 import json
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from kb.embed import Embedder
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
 from kb.search import fuse, vectors
-from kb.search.keywords import KeywordIndex, Keywords
+from kb.search.keywords import KeywordIndex, Keywords, Scope
 from kb.search.live import LiveChunks, Snapshot
 from kb.search.notice import notice_for
 from kb.search.query import Query, parse
@@ -33,8 +35,8 @@ class Ranking:
     scores: NDArray[np.float32]  # by place, not by rank
     keywords: Keywords | None
     cosines: NDArray[np.float32] | None
-    below: int  # how many matches min_score left out
-    best_below: float
+    below: int  # how many matches min_score left out, when it left out all
+    best: float
     within: int | None  # how many documents the filter lets through; None without a filter
     unfiltered: int  # how many matches there were before the filter
 
@@ -76,35 +78,36 @@ class Searcher:
 
     def _rank(self, tx: Transaction, snapshot: Snapshot, query: Query) -> Ranking:
         request = query.request
-        keywords = self._keywords.search(tx, snapshot, query.terms) if request.mode != "vector" else None
-        cosines = vectors.cosines(snapshot, query.vector) if query.vector is not None else None
-        if keywords is None:
-            assert cosines is not None
-            scores, matches = cosines, snapshot.alive
-        elif cosines is None:
-            scores, matches = fuse.sureness(keywords.scores), keywords.scores > 0
-        else:
-            scores, matches = fuse.fused(keywords.scores, cosines), snapshot.alive
-        # Ranked by what the answer shows: below zero is as good as zero, and ties break by id.
-        scores = np.clip(scores, 0, 1)
-        unfiltered = int(np.count_nonzero(matches))
-        within = None
+        matches, within = snapshot.alive, None
         if not request.filter.is_empty:
             allowed = np.asarray(documents.matching(tx, request.filter), np.int64)
             matches = matches & np.isin(snapshot.document_ids, allowed)
             within = len(allowed)
+        unfiltered = snapshot.count
+        keywords = cosines = None
+        if request.mode != "vector":
+            keywords = self._keywords.search(tx, snapshot, Scope.of(snapshot, matches), query.terms)
+        if query.vector is not None:
+            cosines = vectors.cosines(snapshot, query.vector)
+        if keywords is None:
+            assert cosines is not None
+            scores = cosines
+        elif cosines is None:
+            scores, matches, unfiltered = fuse.sureness(keywords.scores), keywords.scores > 0, keywords.anywhere
+        else:
+            scores = fuse.fused(keywords.scores, vectors.with_documents(snapshot, cosines), query.trust)
+        # Ranked by what the answer shows: below zero is as good as zero, and ties break by id.
+        scores = np.clip(scores, 0, 1)
         candidates = np.flatnonzero(matches)
-        enough = (
-            scores[candidates] >= request.min_score if request.min_score > 0 else np.ones(len(candidates), np.bool_)
-        )
-        below = scores[candidates[~enough]]
+        ranked = (best_mixed if request.mode == "hybrid" else best)(candidates, scores, snapshot, request.top + SPARE)
+        places = ranked[scores[ranked] >= request.min_score]
         return Ranking(
-            best(candidates[enough], scores, snapshot.chunk_ids, request.top + SPARE),
+            places,
             scores,
             keywords,
             cosines,
-            len(below),
-            float(below.max(initial=0.0)),
+            0 if len(places) else len(candidates),
+            float(scores[ranked].max(initial=0.0)),
             within,
             unfiltered,
         )
@@ -162,15 +165,37 @@ class Searcher:
         return fitting
 
 
-def best(
-    places: NDArray[np.int64], scores: NDArray[np.float32], chunk_ids: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
+def best(places: NDArray[np.int64], scores: NDArray[np.float32], snapshot: Snapshot, count: int) -> NDArray[np.int64]:
     """The best places, best first; ties by chunk id, so that none of them is a matter of luck."""
     if len(places) > count:
         own = scores[places]
         places = places[own >= np.partition(own, len(own) - count)[len(own) - count]]
-    ranked: NDArray[np.int64] = places[np.lexsort((chunk_ids[places], -scores[places]))]
+    ranked: NDArray[np.int64] = places[np.lexsort((snapshot.chunk_ids[places], -scores[places]))]
     return ranked
+
+
+def best_mixed(
+    places: NDArray[np.int64], scores: NDArray[np.float32], snapshot: Snapshot, count: int
+) -> NDArray[np.int64]:
+    """The same, after the scores of a document's further passages were lowered.
+
+    Lowering never raises anybody, so who is not among the best before it may be left out once enough of those are
+    still better afterwards.
+    """
+    depth = 2 * count
+    while True:
+        ranked = best(places, scores, snapshot, depth)
+        floor = scores[ranked[-1]] if len(ranked) < len(places) else -1.0
+        lowered = scores.copy()
+        _, firsts = np.unique(snapshot.document_ids[ranked], return_index=True)
+        further = np.ones(len(ranked), np.bool_)
+        further[firsts] = False
+        lowered[ranked[further]] *= np.float32(fuse.SECOND)
+        mixed = best(ranked, lowered, snapshot, count)
+        if floor < 0 or (len(mixed) >= count and lowered[mixed[count - 1]] > floor):
+            scores[ranked] = lowered[ranked]
+            return mixed[:count]
+        depth *= 4
 
 
 def explained(place: int, ranking: Ranking) -> Explanation:

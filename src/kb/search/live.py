@@ -7,6 +7,7 @@ acknowledged. Readers work on a `Snapshot`, one moment that never changes under 
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from kb.store import chunks
 from kb.store.backend import Database, Vector
 
 SPARE = 1024  # rows that an array has room for beyond what it holds
+DOCUMENTS_AT_ONCE = 4096  # whose vectors are added up at a time, so that no second copy of all of them is made
 LOAD_SECONDS = 600
 MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
 
@@ -28,11 +30,13 @@ class Snapshot:
     document_ids: NDArray[np.int64]
     lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
+    document_lengths: NDArray[np.int32]  # terms of the whole document that the chunk belongs to
+    document_norms: NDArray[np.float32]  # length of the sum of that document's vectors
+    heads: NDArray[np.bool_]  # one chunk of each document, by which documents are counted
     alive: NDArray[np.bool_]
     places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
     newest: int  # highest chunk id; a higher one is not in here
     count: int  # chunks that are alive
-    mean_length: float
 
     def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The place of each chunk, -1 where it has none."""
@@ -161,11 +165,16 @@ class LiveChunks:
     def _reset(self, room: int) -> None:
         size = room + SPARE
         self._count = 0
-        self._chunk_ids = np.zeros(size, np.int64)
-        self._document_ids = np.zeros(size, np.int64)
-        self._lengths = np.zeros(size, np.int32)
-        self._vectors = np.zeros((size, self._dimensions), np.float32)
-        self._alive = np.zeros(size, np.bool_)
+        self._columns: dict[str, NDArray[Any]] = {
+            "chunk_ids": np.zeros(size, np.int64),
+            "document_ids": np.zeros(size, np.int64),
+            "lengths": np.zeros(size, np.int32),
+            "vectors": np.zeros((size, self._dimensions), np.float32),
+            "document_lengths": np.zeros(size, np.int32),
+            "document_norms": np.ones(size, np.float32),
+            "heads": np.zeros(size, np.bool_),
+            "alive": np.zeros(size, np.bool_),
+        }
         self._places = np.full(size, -1, np.int32)
         self._publish()
 
@@ -176,15 +185,27 @@ class LiveChunks:
         terms: NDArray[np.int32],
         vectors: Vector,
     ) -> None:
+        """Whole documents: all chunks of each come in one call."""
+        document_lengths, document_norms, heads = of_documents(document_ids, terms, vectors)
+        self._write(
+            chunk_ids=chunk_ids,
+            document_ids=document_ids,
+            lengths=terms,
+            vectors=vectors,
+            document_lengths=document_lengths,
+            document_norms=document_norms,
+            heads=heads,
+            alive=np.ones(len(chunk_ids), np.bool_),
+        )
+
+    def _write(self, **rows: NDArray[Any]) -> None:
+        chunk_ids = rows["chunk_ids"]
         start, end = self._count, self._count + len(chunk_ids)
-        if end > len(self._chunk_ids):
+        if end > len(self._columns["alive"]):
             self._grow(end)
         # Rows beyond the count are in nobody's snapshot, so they may be written in place.
-        self._chunk_ids[start:end] = chunk_ids
-        self._document_ids[start:end] = document_ids
-        self._lengths[start:end] = terms
-        self._vectors[start:end] = vectors
-        self._alive[start:end] = True
+        for name, values in rows.items():
+            self._columns[name][start:end] = values
         highest = int(chunk_ids.max(initial=0))
         if highest >= len(self._places):
             more = np.full(max(highest + 1 - len(self._places), len(self._places) // 2), -1, np.int32)
@@ -194,39 +215,51 @@ class LiveChunks:
 
     def _grow(self, needed: int) -> None:
         """Half as much again; readers keep the old arrays."""
-        extra = max(needed - len(self._chunk_ids), len(self._chunk_ids) // 2) + SPARE
-        self._chunk_ids = np.concatenate((self._chunk_ids, np.zeros(extra, np.int64)))
-        self._document_ids = np.concatenate((self._document_ids, np.zeros(extra, np.int64)))
-        self._lengths = np.concatenate((self._lengths, np.zeros(extra, np.int32)))
-        self._vectors = np.concatenate((self._vectors, np.zeros((extra, self._dimensions), np.float32)))
-        self._alive = np.concatenate((self._alive, np.zeros(extra, np.bool_)))
+        held = len(self._columns["alive"])
+        extra = max(needed - held, held // 2) + SPARE
+        for name, column in self._columns.items():
+            self._columns[name] = np.concatenate((column, np.zeros((extra, *column.shape[1:]), column.dtype)))
 
     def _kill(self, *document_ids: int) -> None:
-        own = np.isin(self._document_ids[: self._count], document_ids)
+        alive = self._columns["alive"][: self._count]
+        own = np.isin(self._columns["document_ids"][: self._count], document_ids)
         if own.any():
-            self._alive[: self._count][own] = False
-        if np.count_nonzero(self._alive) < (1 - MOST_DEAD) * self._count - SPARE:
+            alive[own] = False
+        if np.count_nonzero(alive) < (1 - MOST_DEAD) * self._count - SPARE:
             self._pack()
 
     def _pack(self) -> None:
-        keep = np.flatnonzero(self._alive[: self._count])
-        ids, documents = self._chunk_ids[keep], self._document_ids[keep]
-        terms, vectors = self._lengths[keep], self._vectors[keep]
+        keep = np.flatnonzero(self._columns["alive"][: self._count])
+        kept = {name: column[keep] for name, column in self._columns.items()}
         self._reset(len(keep))
-        self._append(ids, documents, terms, vectors)
+        self._write(**kept)
 
     def _publish(self) -> None:
-        end = self._count
-        alive = self._alive[:end].copy()  # a row that dies later stays alive for whoever is reading now
-        count = int(np.count_nonzero(alive))
+        rows = {name: column[: self._count] for name, column in self._columns.items()}
+        rows["alive"] = rows["alive"].copy()  # a row that dies later stays alive for whoever is reading now
         self._snapshot = Snapshot(
-            self._chunk_ids[:end],
-            self._document_ids[:end],
-            self._lengths[:end],
-            self._vectors[:end],
-            alive,
-            self._places,
-            int(self._chunk_ids[:end].max(initial=0)),
-            count,
-            float(self._lengths[:end][alive].mean()) if count else 1.0,
+            **rows,
+            places=self._places,
+            newest=int(rows["chunk_ids"].max(initial=0)),
+            count=int(np.count_nonzero(rows["alive"])),
         )
+
+
+def of_documents(
+    owners: NDArray[np.int64], terms: NDArray[np.int32], vectors: Vector
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
+    """What each chunk says about its whole document: its terms, the length of its summed vectors; and one head each."""
+    heads = np.zeros(len(owners), np.bool_)
+    lengths, norms = np.zeros(len(owners), np.int32), np.ones(len(owners), np.float32)
+    order = np.argsort(owners, kind="stable")
+    starts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+    heads[order[starts]] = True
+    ends = np.append(starts[1:], len(owners))
+    for at in range(0, len(starts), DOCUMENTS_AT_ONCE):
+        some = slice(at, at + DOCUMENTS_AT_ONCE)
+        first, own = starts[some][0], order[starts[some][0] : ends[some][-1]]
+        sizes = (ends - starts)[some]
+        lengths[own] = np.repeat(np.add.reduceat(terms[own], starts[some] - first), sizes)
+        sums = np.add.reduceat(vectors[own], starts[some] - first, axis=0)
+        norms[own] = np.repeat(np.linalg.norm(sums, axis=1).clip(1e-6), sizes)
+    return lengths, norms, heads

@@ -26,7 +26,7 @@ def reason(query: Query, ranking: "Ranking", chunk_count: int) -> str:
     if ranking.below:
         return (
             f"All {ranking.below} matches scored below min_score {query.request.min_score:g}; the best was "
-            f"{ranking.best_below:.3f}."
+            f"{ranking.best:.3f}."
         )
     return f"The filter removed all {ranking.unfiltered} matches."
 

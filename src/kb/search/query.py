@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kb import terms
 from kb.embed import Embedder
 from kb.nouns import SearchRequest
+from kb.search import fuse
 from kb.store.backend import Vector
 
 
@@ -13,6 +14,7 @@ class Query:
     request: SearchRequest
     terms: list[str]  # empty in vector mode
     vector: Vector | None  # None in fts mode
+    trust: float  # in what the vector says
 
 
 def parse(request: SearchRequest, embedder: Embedder) -> Query:
@@ -20,4 +22,5 @@ def parse(request: SearchRequest, embedder: Embedder) -> Query:
         request,
         [] if request.mode == "vector" else terms.query_terms(request.query),
         None if request.mode == "fts" else embedder.embed_query(request.query),
+        fuse.trust(embedder.tokenizer.letters_per_token(request.query)) if request.mode == "hybrid" else 1.0,
     )

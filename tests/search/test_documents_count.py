@@ -1,0 +1,132 @@
+"""Documents of many passages: what the whole adds to its parts, and that one does not crowd out the rest."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kb import terms
+from kb.embed import SentenceEmbedder
+from kb.nouns import SearchRequest
+from kb.search import fuse
+from kb.search.hybrid import Searcher, best_mixed
+from kb.search.keywords import K1, B, KeywordIndex
+from kb.search.live import LiveChunks, Snapshot
+from kb.store import chunks, documents
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
+
+TEXTS = {
+    "about": ["The otter swims in the river.", "The otter eats fish.", "An otter sleeps on its back."],
+    "mentions": ["A long list: otter, badger, weasel.", "Taxes are due in May.", "The office is closed on Monday."],
+    "other": ["Badgers dig tunnels.", "Weasels hunt at night."],
+}
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> tuple[Searcher, dict[int, str]]:
+    path: Path = tmp_path_factory.mktemp("documents") / "kb.db"
+    migrate(path, terms.index_terms)
+    database = SQLiteDatabase(path)
+    live = LiveChunks(embedder.dimensions)
+    names: dict[int, str] = {}
+    for name, passages in TEXTS.items():
+        with database.write() as tx:
+            document_id = documents.reserve(tx)
+            names[document_id] = name
+            vectors = embedder.embed(passages)
+            new = [chunk(n, text, vector) for n, (text, vector) in enumerate(zip(passages, vectors, strict=True))]
+            chunks.add(tx, document_id, 1, new)
+            documents.publish(tx, document_id, content(name), 1, len(passages))
+    live.load(database)
+    return Searcher(database, live, KeywordIndex(), embedder), names
+
+
+def bm25(count: int, length: int, mean: float, holding: int, of: int) -> float:
+    return (
+        math.log1p((of - holding + 0.5) / (holding + 0.5))
+        * count
+        * (K1 + 1)
+        / (count + K1 * (1 - B + B * length / mean))
+    )
+
+
+def test_a_passage_is_worth_the_mean_of_itself_and_its_document(held: tuple[Searcher, dict[int, str]]) -> None:
+    searcher, _ = held
+    (hit,) = [
+        hit
+        for hit in searcher.search(SearchRequest("otter", mode="fts", explain=True)).hits
+        if hit.text == TEXTS["mentions"][0]
+    ]
+    lengths = {name: [len(terms.index_terms(text)) for text in passages] for name, passages in TEXTS.items()}
+    every = [length for own in lengths.values() for length in own]
+    passage = bm25(1, lengths["mentions"][0], sum(every) / len(every), 4, len(every))
+    whole = bm25(1, sum(lengths["mentions"]), sum(every) / len(lengths), 2, len(lengths))
+    assert hit.explain is not None
+    assert hit.explain.fts is not None
+    assert hit.explain.fts.score == pytest.approx(math.sqrt(passage * whole), rel=1e-5)
+
+
+def test_a_document_about_it_wins_over_one_that_mentions_it(held: tuple[Searcher, dict[int, str]]) -> None:
+    searcher, names = held
+    for mode in ("fts", "hybrid"):
+        found = searcher.search(SearchRequest("otter", mode=mode)).hits
+        assert names[found[0].document_id] == "about"
+
+
+def test_further_passages_of_a_document_count_less_and_only_in_hybrid(held: tuple[Searcher, dict[int, str]]) -> None:
+    searcher, names = held
+    hits = searcher.search(SearchRequest("otter", explain=True)).hits
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    first = {name: next(hit.score for hit in hits if names[hit.document_id] == name) for name in TEXTS}
+    others = [hit for hit in hits if hit.score != first[names[hit.document_id]]]
+    assert all(hit.score <= fuse.SECOND * first[names[hit.document_id]] + 1e-6 for hit in others)
+    for hit in searcher.search(SearchRequest("otter", mode="vector", explain=True)).hits:
+        assert hit.explain is not None
+        assert hit.explain.vector is not None
+        assert hit.score == pytest.approx(max(hit.explain.vector.score, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int) -> None:
+    random = np.random.default_rng(seed)
+    scores = random.choice(np.linspace(0.1, 1, 25), 3000).astype(np.float32)
+    owners = random.choice([1, 1, 1, 1, 2, *range(3, 40)], 3000).astype(np.int64)  # some own most of it
+    seen: set[int] = set()
+    truth: list[tuple[float, int]] = []
+    for place in np.lexsort((np.arange(3000), -scores)):
+        owner = int(owners[place])
+        truth.append((-float(scores[place] * np.float32(fuse.SECOND if owner in seen else 1)), int(place)))
+        seen.add(owner)
+    found = best_mixed(np.arange(3000), scores, snapshot_of(owners), count)
+    assert found.tolist() == [place for _, place in sorted(truth)[:count]]
+
+
+def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
+    index = LiveChunks(2)
+    size = len(owners)
+    index.replace_many(
+        sorted(set(owners.tolist())), owners.tolist(), list(range(size)), [1] * size, np.ones((size, 2), np.float32)
+    )
+    return index.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("question", "least", "most"),
+    [
+        ("What is the capital of France?", 1.0, 1.0),
+        ("¿Cuál es la capital de Francia?", 0.3, 1.0),
+        ("ما هي عاصمة فرنسا؟", 0.0, 0.06),
+        ("法国的首都是什么?", 0.0, 0.06),
+        ("Как называется столица Франции?", 0.0, 0.06),
+        ("4711-0815", 0.0, 0.06),
+    ],
+)
+def test_meaning_is_trusted_where_the_model_knows_the_words(
+    embedder: SentenceEmbedder, question: str, least: float, most: float
+) -> None:
+    assert least <= fuse.trust(embedder.tokenizer.letters_per_token(question)) <= most
