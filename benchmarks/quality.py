@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import machine, measures, sets, texts
+from benchmarks import machine, sets, texts
 from benchmarks.engine import Connection, EngineProcess, fill, running_engine
 from benchmarks.report import Section, verdict, write_page
 from benchmarks.sets import SETS, USUAL, EvaluationSet, Question
+from kb import measures
 from kb.nouns import Mode
 
 LEGS: tuple[Mode, ...] = ("fts", "vector")

@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
-BASE = {"nouns", "errors", "settings", "times", "logs"}
+BASE = {"nouns", "errors", "settings", "times", "logs", "measures"}
 PARTS = {"embed", "store", "terms", "tokens", "model", "warm"}
 WORK = {"jobs", "ingest", "search"}
 # Every part of the package and what it may import beside itself. A new part has to take its place here.

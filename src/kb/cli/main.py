@@ -33,6 +33,7 @@ COMMANDS = {
     "rm": "documents",
     "jobs": "jobs",
     "reindex": "reindex",
+    "eval": "evaluate",
     "status": "status",
     "serve": "serve",
 }
