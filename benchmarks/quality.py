@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import machine, sets, texts
 from benchmarks.engine import Connection, EngineProcess, fill, running_engine
 from benchmarks.report import Section, verdict, write_page
-from benchmarks.sets import SETS, USUAL, EvaluationSet, Question
+from benchmarks.sets import SETS, EvaluationSet, Question
 from kb import measures
 from kb.nouns import Mode
 
@@ -30,10 +30,11 @@ HEADS = ("", "documents", "chunks", "questions", *MODES, "hybrid - better leg", 
 NOTES = """¹ Published: BM25 of BEIR, Anserini and MTEB's bm25s, all-MiniLM-L6-v2 of MTEB; over whole documents.
 
 The interval is of the paired bootstrap over questions: where it does not hold 0, the difference is not luck. LoCoMo is
-asked within one conversation, by a filter on its tag: turns as notes, or whole sessions. Recall counts the share of
+asked within one conversation, by a filter on its tag: turns as notes, or whole sessions, or sessions with their date as
+the title. Recall counts the share of
 the evidence among the first 10 notes."""
-HOW = """Repeat it with `make eval`, or with `.venv/bin/python -m benchmarks.quality scifact` for one set; `--all` adds
-LoCoMo, `--sample 50` is a quick look. `KB_BENCH_DATA` names the folder with the sets in BEIR's layout, one folder
+HOW = """Repeat it with `make eval`, or with `.venv/bin/python -m benchmarks.quality scifact` for one set; `--sample 50`
+is a quick look. `KB_BENCH_DATA` names the folder with the sets in BEIR's layout, one folder
 each: SciFact (allenai/scifact), Cranfield and ADI (the SMART collections), XQuAD (google-deepmind/xquad: its
 paragraphs as documents), LoCoMo (snap-research/LoCoMo)."""
 
@@ -97,7 +98,7 @@ def row(outcome: Outcome) -> list[str]:
         f"{difference.low:+.3f} .. {difference.high:+.3f}",
         known.bm25,
         known.minilm,
-        "-" if goal is None else f"≥ {goal:.2f}, {verdict(means['hybrid'] >= goal)}",
+        "-" if goal is None else f"≥ {goal:.3f}, {verdict(means['hybrid'] >= goal)}",
     ]
 
 
@@ -118,15 +119,14 @@ def say(line: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)}; all but LoCoMo unless given")
-    parser.add_argument("--all", action="store_true", help="LoCoMo too")
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)}; all unless given")
     parser.add_argument("--sample", type=int, metavar="N", help="only N questions of each set, and few documents")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the engines' data there, and use it again")
     args = parser.parse_args(argv)
     if unknown := set(args.sets) - set(SETS):
         parser.error(f"there is no set {', '.join(sorted(unknown))}; there are {', '.join(SETS)}")
     data = texts.data_dir()
-    names = args.sets or (list(SETS) if args.all else list(USUAL))
+    names = args.sets or list(SETS)
     if missing := [name for name in names if not sets.is_there(data, name)]:
         say(f"Not in {data}, so left out: {', '.join(missing)}. KB_BENCH_DATA names another folder.")
     rows = []
