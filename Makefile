@@ -53,7 +53,8 @@ soak: setup
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 lock:
 	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
-	$(LOCK) --extra engine --extra onnx --group dev pyproject.toml lock/build.in -o lock/dev.txt
+	$(LOCK) --extra mcp pyproject.toml lock/build.in -o lock/mcp.txt
+	$(LOCK) --extra engine --extra mcp --extra onnx --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
