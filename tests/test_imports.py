@@ -18,13 +18,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "client": BASE,
     "cli": BASE | {"client"},
-    "mcp": BASE | {"client"},
+    # The doors of a server, the engine's and the MCP server's alike.
+    "gate": BASE,
+    "serving": BASE,
+    "mcp": BASE | {"client", "gate", "serving"},
     **dict.fromkeys(PARTS, BASE | PARTS),
     **dict.fromkeys(WORK, BASE | PARTS | WORK),
     "doctor": BASE | PARTS | WORK,
     "engine": BASE | PARTS | WORK | {"doctor"},
     "wiring": BASE | PARTS | WORK | {"doctor", "engine"},
-    "api": BASE | {"engine", "wiring"},
+    "api": BASE | {"engine", "wiring", "gate", "serving"},
     "web": BASE,
 }
 # What a command starts is imported inside its function, so that no other command pays for it.

@@ -14,6 +14,7 @@ from typing import Any
 from kb.errors import InvalidRequest
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+CONTRACTS = ("kb", "knowledge", "kb-v3")
 
 
 def user_data_dir() -> Path:
@@ -59,6 +60,24 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _contracts(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(_names(text)))
+    unknown = set(names) - set(CONTRACTS)
+    if unknown or not names:
+        raise ValueError(f"the contracts are {', '.join(CONTRACTS)}")
+    return names
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(_path(part) for part in text.split(os.pathsep) if part)
+
+
+def _base_url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError("it must start with http:// or https://")
+    return text.rstrip("/")
+
+
 def setting(name: str, parse: Callable[[str], Any], default: Any, text: str, shown: str | None = None) -> Any:
     """Declare one setting; `shown` describes a default that depends on the machine."""
     about = {"name": name, "parse": parse, "help": text, "shown": shown}
@@ -99,7 +118,66 @@ class Settings:
         "Host names, beyond loopback, under which the engine may be addressed; separated by commas.",
         "none",
     )
-    engine_url: str = setting("KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line finds the engine.")
+    engine_url: str = setting(
+        "KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line and the MCP server find the engine."
+    )
+    mcp_host: str = setting("KB_MCP_HOST", str, "127.0.0.1", "Address that the MCP server listens on.")
+    mcp_port: int = setting("KB_MCP_PORT", _port, 3000, "Port that the MCP server listens on; 0 takes a free one.")
+    mcp_api_key: str = setting(
+        "KB_MCP_API_KEY",
+        str,
+        "",
+        "Key that agents must send to the MCP server as a Bearer token; it has nothing to do with KB_API_KEY.",
+        "none: open",
+    )
+    mcp_allowed_hosts: tuple[str, ...] = setting(
+        "KB_MCP_ALLOWED_HOSTS",
+        _names,
+        (),
+        "Host names, beyond loopback, under which the MCP server may be addressed; separated by commas.",
+        "none",
+    )
+    mcp_contracts: tuple[str, ...] = setting(
+        "KB_MCP_CONTRACTS",
+        _contracts,
+        ("kb", "knowledge"),
+        "Contracts that the MCP server offers, each at `/mcp/<name>`, the first at `/mcp` too: `kb`, `knowledge`, "
+        "`kb-v3`; separated by commas.",
+        "`kb,knowledge`",
+    )
+    mcp_collections: tuple[str, ...] = setting(
+        "KB_MCP_COLLECTIONS",
+        _names,
+        (),
+        "Collections that contract `kb-v3` knows beyond `documents`, `memory` and `workspace`; separated by commas.",
+        "none",
+    )
+    mcp_file_roots: tuple[Path, ...] | None = setting(
+        "KB_MCP_FILE_ROOTS",
+        _paths,
+        None,
+        "Folders below which contract `knowledge` may read files, separated like PATH.",
+        "the user's home when bound to loopback, nothing otherwise",
+    )
+    mcp_public_url: str = setting(
+        "KB_MCP_PUBLIC_URL",
+        _base_url,
+        "",
+        "Where agents reach the MCP server, as upload addresses should say.",
+        "the Host that the agent used",
+    )
+    mcp_upload_urls: str = setting(
+        "KB_MCP_UPLOAD_URLS",
+        _one_of("on", "off"),
+        "on",
+        "Whether an upload also gets a one-time address that takes the raw bytes with PUT.",
+    )
+    mcp_upload_seconds: int = setting(
+        "KB_MCP_UPLOAD_SECONDS", _positive, 600, "Seconds without activity until an unfinished upload is dropped."
+    )
+    mcp_max_sessions: int = setting(
+        "KB_MCP_MAX_SESSIONS", _positive, 500, "Sessions that the MCP server keeps open at a time, for each contract."
+    )
     max_file_mb: int = setting("KB_MAX_FILE_MB", _positive, 100, "Largest file that is accepted, in MB of 2^20 bytes.")
     chunk_tokens: int = setting(
         "KB_CHUNK_TOKENS",
@@ -134,6 +212,17 @@ class Settings:
     @property
     def loopback(self) -> bool:
         return self.host in LOOPBACK
+
+    @property
+    def mcp_loopback(self) -> bool:
+        return self.mcp_host in LOOPBACK
+
+    @property
+    def file_roots(self) -> tuple[Path, ...]:
+        """Where files may be read on an agent's word."""
+        if self.mcp_file_roots is not None:
+            return self.mcp_file_roots
+        return (Path.home(),) if self.mcp_loopback else ()
 
 
 @dataclass(frozen=True, slots=True)

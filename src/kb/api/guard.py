@@ -1,13 +1,7 @@
-"""What every request passes first: Host and Origin, the key, the size of its body. And what every answer carries.
+"""What every request passes first: Host and Origin, the key, the size of its body. And what every answer carries."""
 
-A page on the web can reach localhost, so a local engine is not a safe one: a foreign Host (DNS rebinding), a foreign
-Origin and a cross-site request are refused, with a key or without.
-"""
-
-import hmac
 import logging
 import time
-from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,9 +10,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kb import __version__
 from kb.api.answers import error_answer
 from kb.api.metrics import Metrics
-from kb.errors import Forbidden, KBError, Unauthorized
+from kb.errors import KBError
+from kb.gate import Gate
 from kb.logs import new_request_id, request_id
-from kb.settings import LOOPBACK, Settings
+from kb.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +26,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
-        self._key = settings.api_key.encode()
-        self._hosts = {*LOOPBACK, settings.host.lower(), *settings.allowed_hosts} - {"0.0.0.0", "::"}  # noqa: S104
+        self._gate = Gate.of_engine(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -64,35 +58,9 @@ class Guard:
             self._metrics.answered(scope["method"], status, took)
 
     def _check(self, method: str, path: str, headers: Headers) -> None:
-        self._check_host(headers.get("host", ""))
-        self._check_origin(headers)
-        if self._key and not (method == "GET" and path in OPEN_PATHS):
-            scheme, _, key = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(key.strip().encode("latin-1"), self._key):
-                raise Unauthorized("This engine needs its key. Send it as `Authorization: Bearer KEY` (KB_API_KEY).")
-
-    def _check_host(self, host: str) -> None:
-        name = host_name(host)
-        if name not in self._hosts:
-            raise Forbidden(
-                f"This engine does not answer to the host name {name[:100]!r}. Use localhost, or allow the name with "
-                "KB_ALLOWED_HOSTS."
-            )
-
-    def _check_origin(self, headers: Headers) -> None:
-        if headers.get("sec-fetch-site") == "cross-site":
-            raise Forbidden("Requests from other web sites are refused.")
-        origin = headers.get("origin")
-        if origin is not None and host_name(origin.partition("://")[2]) not in self._hosts:
-            raise Forbidden(f"Requests from {origin[:100]!r} are refused. Allow its host name with KB_ALLOWED_HOSTS.")
-
-
-def host_name(host: str) -> str:
-    """The name in `name:port`, also for `[::1]:8000`."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+        self._gate.check_place(headers)
+        if not (method == "GET" and path in OPEN_PATHS):
+            self._gate.check_key(headers)
 
 
 def limited(scope: Scope, receive: Receive) -> Receive:
