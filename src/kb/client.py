@@ -4,7 +4,7 @@
 carries calls derives from it and overrides `send` alone: `kb.cli.transport` with the standard library
 (`Calls[Json]`), an asynchronous one as `Calls[Awaitable[Json]]`. They share what is here: where the engine
 is and the sentences for what can go wrong on the way (`Engine`), how a file is framed (`multipart`), what an
-answer means (`read_answer`).
+answer means (`read_answer`). The MCP server's is in `kb.mcp.transport`.
 
 Nothing is imported here that `kb search` does not need: it must feel instant.
 """
@@ -53,6 +53,7 @@ class Call(NamedTuple):
     upload: Upload | None = None
     wait: int = 0  # seconds that the engine may hold the answer back
     download: str | None = None  # a file of this machine that takes the answer's bytes; the answer says how many
+    plain: bool = False  # the answer is text, which is handed on as {"text": ...}
 
     @property
     def target(self) -> str:
@@ -180,8 +181,14 @@ class Calls(Generic[Result]):
         asked = _query(first_chunk=first_chunk, max_chunks=max_chunks)
         return self.send(Call("GET", _path("documents", document_id), asked))
 
+    def text(self, document_id: int | str, *, start: int | None = None, end: int | None = None) -> Result:
+        return self.send(Call("GET", _path("documents", document_id, "text"), _query(start=start, end=end), plain=True))
+
     def delete_document(self, document_id: int | str) -> Result:
         return self.send(Call("DELETE", _path("documents", document_id)))
+
+    def clear(self, confirm: str) -> Result:
+        return self.send(Call("DELETE", f"{API}/documents", _query(confirm=confirm), wait=SLOW_SECONDS))
 
     def edit_tags(self, document_id: int | str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Result:
         body = {"add": list(add), "remove": list(remove)}
@@ -293,10 +300,10 @@ class Engine(NamedTuple):
         return Unavailable(message, url=self.url)
 
 
-def read_answer(engine: Engine, status: int, version: str | None, body: bytes) -> "Json":
+def read_answer(engine: Engine, status: int, version: str | None, body: bytes, *, plain: bool = False) -> "Json":
     """The engine's answer as plain data, or the error that it carries. `version`: the header X-KB-Version."""
     try:
-        answer = json.loads(body)
+        answer = {"text": body.decode()} if plain and version and status < 400 else json.loads(body)
     except ValueError:
         answer = None
     if version is None and not isinstance(answer, dict):

@@ -65,7 +65,8 @@ class Client(Calls["Json"]):
                 raise self.engine.broken("it was closed") from cut
             except OSError as failed:
                 raise self.engine.broken(failed.strerror or failed) from failed
-        return read_answer(self.engine, answer.status, answer.headers.get("x-kb-version"), answer.body)
+        version = answer.headers.get("x-kb-version")
+        return read_answer(self.engine, answer.status, version, answer.body, plain=call.plain)
 
     def _connect(self) -> socket.socket:
         engine = self.engine
