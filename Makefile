@@ -18,7 +18,7 @@ $(STAMP): lock/dev.txt pyproject.toml src/kb/model.py src/kb/minilm.onnx
 	@touch $@
 
 run: setup
-	@$(BIN)/kb serve
+	@$(BIN)/kb up
 
 test: setup lint
 	$(BIN)/pytest

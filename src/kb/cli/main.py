@@ -36,6 +36,8 @@ COMMANDS = {
     "eval": "evaluate",
     "status": "status",
     "serve": "serve",
+    "mcp": "mcp",
+    "up": "up",
 }
 
 
@@ -45,7 +47,7 @@ def build_parser(word: str = "") -> Parser:
         prog="kb",
         description="A private knowledge base that people and AI agents share.",
         epilog="examples:\n"
-        "  kb serve\n"
+        "  kb up\n"
         '  kb addnote "The router is in the hall cupboard" --tags home\n'
         "  kb add ~/Documents/reports --tags work\n"
         '  kb search "where is the router"\n\n'

@@ -4,9 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kb.cli.transport import Client
 
 
@@ -66,6 +69,34 @@ def add_no_wait(parser: Parser) -> None:
         action="store_true",
         help="return once the engine has accepted it, before it is searchable",
     )
+
+
+def add_address(parser: Parser, host: str, port: str) -> None:
+    """`--host` and `--port` of a command that serves; the settings behind them are named."""
+    parser.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {host})")
+    parser.add_argument("--port", type=_port, metavar="PORT", help=f"port; 0 takes a free one (default: {port})")
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+    return port
+
+
+@contextmanager
+def installed(what: str, extra: str) -> "Iterator[None]":
+    """Around the import of what a command starts: when a package is missing, say which extra brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if (missing.name or "kb").partition(".")[0] == "kb":
+            raise
+        from kb.errors import Unavailable
+
+        raise Unavailable(
+            f"{what} is not installed here ({missing.name} is missing): pip install 'kb-server[{extra}]'"
+        ) from missing
 
 
 def connect() -> "Client":

@@ -1,0 +1,86 @@
+"""The MCP server as one ASGI application, put together here and nowhere else."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from kb import __version__
+from kb.client import Engine
+from kb.errors import KBError, MethodNotAllowed, NotFound
+from kb.gate import Gate
+from kb.mcp.contracts.contract import Contract
+from kb.mcp.contracts.kb import Kb
+from kb.mcp.guard import Guard, refusal
+from kb.mcp.http import StreamableHttp
+from kb.mcp.protocol import ContractServer
+from kb.mcp.receiving import receive
+from kb.mcp.socket import Sockets
+from kb.mcp.transport import Client
+from kb.mcp.uploads import Uploads
+from kb.settings import Settings
+
+CONTRACTS: dict[str, type[Contract]] = {contract.name: contract for contract in (Kb,)}
+SWEEP_SECONDS = 15
+
+
+def create_app(settings: Settings) -> Guard:
+    client = Client(Engine.of(settings))
+    uploads = Uploads(settings.mcp_upload_seconds)
+    served: list[StreamableHttp] = []
+    routes: list[BaseRoute] = [
+        Route("/health", partial(health, settings)),
+        Route("/uploads/{token}", partial(receive, uploads), methods=["PUT"]),
+    ]
+    for number, name in enumerate(settings.mcp_contracts):
+        server = ContractServer(CONTRACTS[name](client, uploads, settings))
+        http = StreamableHttp(server, settings.mcp_max_sessions)
+        sockets = Sockets(server, settings.mcp_max_sessions)
+        served.append(http)
+        for path in (f"/mcp/{name}", *(["/mcp"] if number == 0 else [])):
+            routes += [Route(path, http), WebSocketRoute(path, sockets.serve)]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.callback(uploads.close)
+            stack.push_async_callback(client.close)
+            for http in served:
+                await stack.enter_async_context(http.sessions.run())
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(sweep, uploads)
+            yield
+            tasks.cancel_scope.cancel()
+
+    handlers = {HTTPException: http_failure, KBError: kb_failure}
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), Gate.of_mcp(settings))
+
+
+async def health(settings: Settings, _request: Request) -> Response:
+    """Whether the server is alive. Needs no key, and says nothing of the engine."""
+    return JSONResponse({"status": "ok", "version": __version__, "contracts": list(settings.mcp_contracts)})
+
+
+async def sweep(uploads: Uploads) -> None:
+    """Drop what nobody touches any more, also when nobody calls."""
+    while True:
+        await anyio.sleep(min(SWEEP_SECONDS, uploads.idle_seconds))
+        uploads.expire()
+
+
+async def http_failure(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return refusal(MethodNotAllowed(f"{request.method} is not served here."))
+    return refusal(NotFound("There is nothing here. Contracts are at /mcp and /mcp/<name>."))
+
+
+async def kb_failure(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, KBError)
+    return refusal(error)

@@ -1,0 +1,1 @@
+"""The contracts, one module each: signatures and docstrings are what agents see."""

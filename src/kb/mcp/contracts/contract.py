@@ -1,0 +1,34 @@
+"""What every contract has: a name, tools, prompts, and its own way to say that something went wrong."""
+
+from typing import ClassVar
+
+from kb.errors import KBError
+from kb.mcp.prompts import Prompt
+from kb.mcp.tools import Tool
+from kb.mcp.transport import Client
+from kb.mcp.uploads import Uploads
+from kb.nouns import Json
+from kb.settings import Settings
+
+
+class Contract:
+    """A presentation of the engine for agents; it holds no logic beyond what its contract demands."""
+
+    name: ClassVar[str]  # as in its path and in KB_MCP_CONTRACTS
+    server_name: ClassVar[str]
+    title: ClassVar[str]
+    instructions: ClassVar[str]
+    tools: ClassVar[dict[str, Tool]]
+    prompts: ClassVar[tuple[Prompt, ...]] = ()
+    resources: ClassVar[bool] = True  # kb://documents/{id}
+    tools_change: ClassVar[bool] = False  # what the handshake says of `listChanged`
+    cancels_tasks: ClassVar[bool] = False  # the method `tools/cancel`
+
+    def __init__(self, client: Client, uploads: Uploads, settings: Settings) -> None:
+        self.client = client
+        self.uploads = uploads
+        self.settings = settings
+
+    def failure(self, error: KBError) -> Json:
+        """The answer of a tool that could not do what it was asked."""
+        return error.body()

@@ -1,0 +1,91 @@
+"""Documents as resources: `kb://documents/{id}` is a document's text, with a link to the original."""
+
+import re
+from typing import Any, NoReturn
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from kb.client import API
+from kb.errors import KBError, NotFound
+from kb.mcp.transport import Client
+
+Context = ServerRequestContext[Any, Any]
+TEMPLATE = "kb://documents/{id}"
+PAGE = 100
+RESOURCE_NOT_FOUND = -32002  # as the handshake revisions have it; later ones say -32602
+SERVER_ERROR = -32000
+
+
+class Resources:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def templates(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        about = "A document or note by its document_id: its text, and a link to the original file."
+        template = ResourceTemplate(
+            name="document", title="Document", uri_template=TEMPLATE, description=about, mime_type="text/plain"
+        )
+        return ListResourceTemplatesResult(resource_templates=[template])
+
+    async def listed(self, _ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        """Documents, the most recently changed first."""
+        cursor = (params.cursor if params else None) or "0"
+        if not re.fullmatch(r"\d{1,12}", cursor):
+            raise _error(INVALID_PARAMS, "The cursor is not one of this server's.", "invalid_params")
+        try:
+            found = await self._client.documents(limit=PAGE, offset=int(cursor))
+        except KBError as error:
+            raise _error(SERVER_ERROR, error.message, error.code) from error
+        after = int(cursor) + len(found["documents"])
+        resources = [
+            Resource(
+                name=document["filename"] or document["title"],
+                title=document["title"],
+                uri=TEMPLATE.format(id=document["id"]),
+                mime_type="text/plain",
+                description=f"{document['doc_type']}, {document['chunk_count']} passages",
+            )
+            for document in found["documents"]
+        ]
+        return ListResourcesResult(resources=resources, next_cursor=str(after) if after < found["total"] else None)
+
+    async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        found = re.fullmatch(r"kb://documents/(\d{1,18})", str(params.uri))
+        if found is None:
+            _not_found(ctx, str(params.uri))
+        try:
+            text = (await self._client.text(found[1]))["text"]
+        except NotFound:
+            _not_found(ctx, str(params.uri))
+        except KBError as error:
+            raise _error(SERVER_ERROR, error.message, error.code) from error
+        uri = TEMPLATE.format(id=found[1])
+        link = f"{self._client.engine.url}{API}/documents/{found[1]}/original"
+        return ReadResourceResult(
+            contents=[
+                TextResourceContents(uri=uri, mime_type="text/plain", text=text),
+                TextResourceContents(uri=f"{uri}/original", mime_type="text/uri-list", text=link),
+            ]
+        )
+
+
+def _not_found(ctx: Context, uri: str) -> NoReturn:
+    code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
+    raise _error(code, f"There is no resource {uri[:200]!r}.", "not_found", uri=uri[:200])
+
+
+def _error(code: int, message: str, kind: str, **details: Any) -> MCPError:
+    return MCPError(code, message, {"error_type": kind, "details": details})

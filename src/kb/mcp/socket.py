@@ -1,0 +1,108 @@
+"""The same messages over a WebSocket, one to a frame. Who does not introduce itself is served all the same."""
+
+from contextlib import suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.connection import Connection
+from mcp.server.runner import serve_connection, serve_dual_era_loop
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import PROTOCOL_VERSION_META_KEY, jsonrpc_message_adapter
+from pydantic import ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from kb.mcp.protocol import GONE, ContractServer
+from kb.mcp.wire import error_bytes, parsed
+from kb.nouns import Json
+
+TRY_LATER = 1013
+SUBPROTOCOL = "mcp"
+
+Incoming = SessionMessage | Exception
+
+
+class Sockets:
+    """Every WebSocket of one contract; there is a limit to them as there is to sessions."""
+
+    def __init__(self, server: ContractServer, limit: int) -> None:
+        self._server = server
+        self._limit = limit
+        self._open = 0
+
+    async def serve(self, socket: WebSocket) -> None:
+        offered = socket.scope.get("subprotocols", [])
+        await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
+        if self._open >= self._limit:
+            await socket.close(TRY_LATER, "Too many open sessions")
+            return
+        socket.scope[GONE] = anyio.Event()
+        self._open += 1
+        try:
+            await self._converse(socket)
+        finally:
+            self._open -= 1
+
+    async def _converse(self, socket: WebSocket) -> None:
+        first = await self._next(socket)
+        if first is None:
+            return
+        to_server, from_client = anyio.create_memory_object_stream[Incoming](0)
+        to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._answer, socket, from_server)
+            tasks.start_soon(self._serve, first, from_client, to_client)
+            message: Json | None = first
+            with suppress(anyio.BrokenResourceError):
+                while message is not None:
+                    await to_server.send(_framed(message, socket))
+                    message = await self._next(socket)
+            tasks.cancel_scope.cancel()  # nobody listens any more: what was asked for is not wanted
+
+    async def _next(self, socket: WebSocket) -> Json | None:
+        """The next message; what is none is answered at once. None at the end."""
+        while True:
+            try:
+                text = await socket.receive_text()
+            except (WebSocketDisconnect, KeyError, RuntimeError):  # KeyError: a frame of bytes
+                return None
+            try:
+                message = parsed(text)
+                jsonrpc_message_adapter.validate_python(message, by_name=False)
+            except MCPError as wrong:
+                await socket.send_text(error_bytes(None, wrong).decode())
+            except ValidationError:
+                return None
+            else:
+                return message
+
+    async def _answer(self, socket: WebSocket, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async for sent in from_server:
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await socket.send_text(sent.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+    async def _serve(
+        self,
+        first: Json,
+        from_client: MemoryObjectReceiveStream[Incoming],
+        to_client: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        meta = (first.get("params") or {}).get("_meta")
+        if isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta:
+            await serve_dual_era_loop(self._server, from_client, to_client, lifespan_state=None)
+            return
+        dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
+            from_client, to_client, inline_methods=frozenset({"initialize"})
+        )
+        connection = Connection.for_loop(dispatcher)
+        connection.initialized.set()
+        await serve_connection(self._server, dispatcher, connection=connection, lifespan_state=None)
+
+
+def _framed(message: Json, socket: WebSocket) -> SessionMessage:
+    return SessionMessage(
+        jsonrpc_message_adapter.validate_python(message, by_name=False),
+        ServerMessageMetadata(request_context=socket),
+    )
