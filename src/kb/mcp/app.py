@@ -17,6 +17,8 @@ from kb.errors import KBError, MethodNotAllowed, NotFound
 from kb.gate import Gate
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.contracts.kb import Kb
+from kb.mcp.contracts.kb_v3 import KbV3
+from kb.mcp.contracts.knowledge import Knowledge
 from kb.mcp.guard import Guard, refusal
 from kb.mcp.http import StreamableHttp
 from kb.mcp.protocol import ContractServer
@@ -26,7 +28,7 @@ from kb.mcp.transport import Client
 from kb.mcp.uploads import Uploads
 from kb.settings import Settings
 
-CONTRACTS: dict[str, type[Contract]] = {contract.name: contract for contract in (Kb,)}
+CONTRACTS: dict[str, type[Contract]] = {contract.name: contract for contract in (Kb, Knowledge, KbV3)}
 SWEEP_SECONDS = 15
 
 

@@ -14,20 +14,15 @@ def compact(answer: Any) -> str:
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def size(value: Any) -> int:
-    return len(compact(value).encode())
-
-
-def shortened(answer: Json, results: str = "results") -> tuple[list[Json], int]:
-    """As many of the results as fit by default, the first in any case; and how many were left out."""
+def fitting(results: list[Json], room: int = SEARCH_BYTES) -> list[Json]:
+    """As many of the results as there is room for, the first in any case."""
     kept: list[Json] = []
-    room = SEARCH_BYTES
-    for result in answer[results]:
-        room -= size(result)
+    for result in results:
+        room -= len(compact(result).encode())
         if room < 0 and kept:
             break
         kept.append(result)
-    return kept, len(answer[results]) - len(kept)
+    return kept
 
 
 def estimated_tokens(text: str) -> int:

@@ -35,7 +35,7 @@ from kb.errors import KBError
 from kb.mcp.budget import compact
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.resources import Resources
-from kb.mcp.tools import Caller
+from kb.mcp.tools import Caller, Refusal
 from kb.mcp.work import cancel
 from kb.nouns import Json
 
@@ -103,6 +103,8 @@ class ContractServer(Server[Any]):
         try:
             answer = await tool.call(self.contract, caller_of(ctx), params.arguments or {})
             failed = answer.get("success") is False
+        except Refusal as refused:
+            answer, failed = refused.answer, True
         except KBError as error:
             answer, failed = self.contract.failure(error), True
         except Exception:

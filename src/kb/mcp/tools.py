@@ -18,8 +18,12 @@ Run = Callable[..., Awaitable[Json]]
 Progress = Callable[[float, float, str], Awaitable[None]]
 
 
-class BadArguments(InvalidRequest):
-    """What a tool cannot be called with. The details name the arguments: `missing`, `unknown`, `invalid`."""
+class Refusal(Exception):
+    """A contract's own answer to what it cannot do, where its shape is not that of the engine's errors."""
+
+    def __init__(self, answer: Json) -> None:
+        super().__init__(answer.get("message"))
+        self.answer = answer
 
 
 async def _nobody(_progress: float, _total: float, _message: str) -> None:
@@ -104,9 +108,10 @@ class Tool:
         try:
             return self.model.model_validate(given)
         except ValidationError as wrong:
-            raise self._refusal(wrong, known) from wrong
+            raise self._mistake(wrong, known) from wrong
 
-    def _refusal(self, wrong: ValidationError, known: set[str]) -> BadArguments:
+    def _mistake(self, wrong: ValidationError, known: set[str]) -> InvalidRequest:
+        """Every mistake in one message; the details name the arguments."""
         missing: list[str] = []
         unknown: list[str] = []
         invalid: dict[str, str] = {}
@@ -123,7 +128,7 @@ class Tool:
         told += [f"{name}: {message}" for name, message in invalid.items()]
         if unknown:
             told.append(f"it takes {', '.join(sorted(known)) or 'none'}")
-        return BadArguments("; ".join(told) + ".", missing=missing, unknown=unknown, invalid=list(invalid))
+        return InvalidRequest("; ".join(told) + ".", missing=missing, unknown=unknown, invalid=list(invalid))
 
 
 def tools_of(contract: type) -> dict[str, Tool]:

@@ -1,5 +1,6 @@
 """Waiting for a job on somebody's behalf: progress is told, and nobody's job outlives the wish for it."""
 
+from collections.abc import Awaitable
 from contextlib import suppress
 
 import anyio
@@ -11,6 +12,13 @@ from kb.nouns import Json
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 ENDED = ("completed", "failed", "cancelled")
+
+
+async def seen_through(submission: Awaitable[Json]) -> Json:
+    """Once begun, cancelling waits until the engine has answered: a job that nobody knows could not be stopped."""
+    with anyio.CancelScope(shield=True):
+        accepted = await submission
+    return accepted  # noqa: RET504 - the scope could swallow an exception, as far as the type checker knows
 
 
 async def ended(client: Client, job_id: str, caller: Caller) -> Json:

@@ -65,3 +65,8 @@ class Notice:
 @dataclass(frozen=True, slots=True)
 class Failed:
     error: Json  # code, message, retryable, details
+
+
+@dataclass(frozen=True, slots=True)
+class InCollection:
+    collection: str | None

@@ -2,10 +2,8 @@
 
 from typing import Annotated, Any
 
-import anyio
-
 from kb.errors import InvalidRequest, KBError, Unavailable
-from kb.mcp.budget import estimated_tokens, shortened
+from kb.mcp.budget import estimated_tokens, fitting
 from kb.mcp.contracts.arguments import (
     ChunkIndex,
     ChunkStored,
@@ -39,7 +37,7 @@ from kb.mcp.contracts.contract import Contract
 from kb.mcp.prompts import REMEMBER, search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
 from kb.mcp.uploads import CHUNK_BYTES, Upload
-from kb.mcp.work import ended
+from kb.mcp.work import ended, seen_through
 from kb.nouns import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer, Status
 
 NOTE_WAIT_SECONDS = 20  # a note is searchable in far less; the answer says whether it is
@@ -249,18 +247,15 @@ class Kb(Contract):
         return int(limits["max_file_mb"]) * 2**20
 
     async def _submit(self, upload: Upload, path: Any) -> Json:
-        """Seen through once it is begun: a job that nobody knows of could not be cancelled."""
-        with anyio.CancelScope(shield=True):
-            accepted = await self.client.add_file(path, filename=upload.filename, tags=upload.tags)
-        return accepted
+        return await seen_through(self.client.add_file(path, filename=upload.filename, tags=upload.tags))
 
 
 def _short(answer: Json) -> Json:
-    kept, left_out = shortened(answer)
-    if not left_out:
+    kept = fitting(answer["results"])
+    if len(kept) == answer["total"]:
         return answer
     hint = (
-        f"The best {len(kept)} of {len(kept) + left_out} passages, to keep this answer short. For more, pass "
+        f"The best {len(kept)} of {answer['total']} passages, to keep this answer short. For more, pass "
         "max_tokens (for example 30000), or narrow the search with tags, doc_type or min_score."
     )
     return answer | {"results": kept, "total": len(kept), "notice": hint}
