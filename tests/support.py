@@ -1,4 +1,4 @@
-"""A real engine in a process of its own, and a plain HTTP client for it."""
+"""Real servers in processes of their own, and a plain HTTP client for them."""
 
 import json
 import os
@@ -78,16 +78,18 @@ class Http:
         return reply.json
 
 
-class EngineProcess:
-    """`kb serve` in a process of its own."""
+class KbProcess:
+    """A command of kb that serves, in a process of its own."""
 
-    def __init__(self, data_dir: Path, arguments: Sequence[str] = (), **settings: str) -> None:
-        self.log = data_dir.parent / f"{data_dir.name}.log"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
-        environment |= {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
-        with self.log.open("wb") as log:
+    def __init__(self, command: str, log: Path, arguments: Sequence[str] = (), **settings: str) -> None:
+        self.log = log
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")} | settings
+        with self.log.open("wb") as stream:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kb.cli.main", "serve", *arguments], stdout=log, stderr=log, env=environment
+                [sys.executable, "-m", "kb.cli.main", command, *arguments],
+                stdout=stream,
+                stderr=stream,
+                env=environment,
             )
         self.url = self._address()
 
@@ -98,13 +100,21 @@ class EngineProcess:
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
-        raise AssertionError(f"the engine did not start:\n{self.log.read_text()}")
+        raise AssertionError(f"it did not start:\n{self.log.read_text()}")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """The exit code, also of an engine that was stopped before."""
+        """The exit code, also of one that was stopped before."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(30)
+
+
+class EngineProcess(KbProcess):
+    """`kb serve`."""
+
+    def __init__(self, data_dir: Path, arguments: Sequence[str] = (), **settings: str) -> None:
+        log = data_dir.parent / f"{data_dir.name}.log"
+        super().__init__("serve", log, arguments, **{"KB_DATA_DIR": str(data_dir), "KB_PORT": "0"} | settings)
 
 
 StartEngine = Callable[..., EngineProcess]  # settings by name; the test's own data folder unless another is given

@@ -1,7 +1,7 @@
 """Files of this machine that an agent names: read only below the allowed folders, whatever links say."""
 
-import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,18 +41,24 @@ def opened(name: str, roots: Sequence[Path]) -> Iterator[Opened]:
         raise FileRefusedError("file_not_found", f"There is no file {name!r}.") from missing
     except OSError as wrong:
         raise FileRefusedError("file_not_readable", f"{name!r} cannot be read: {wrong.strerror}.") from wrong
-    with os.fdopen(number, "rb") as file:
-        about = os.fstat(file.fileno())
+    try:
+        about = os.fstat(number)
         resolved = os.path.realpath(path)
         _check(name, resolved, roots)
-        try:
-            same = os.path.samestat(about, os.stat(resolved))
-        except OSError:
-            same = False
-        if not same or not os.path.isfile(resolved):
-            reason = os.strerror(errno.EISDIR) if os.path.isdir(resolved) else "it is not a plain file"
-            raise FileRefusedError("file_not_readable", f"{name!r} cannot be read: {reason}.")
-        yield Opened(f"/dev/fd/{file.fileno()}", resolved, about.st_size)
+        if not stat.S_ISREG(about.st_mode):
+            raise FileRefusedError("file_not_readable", f"{name!r} cannot be read: it is not a file.")
+        if not _is(resolved, about):
+            raise FileRefusedError("file_not_readable", f"{name!r} was exchanged while it was being opened.")
+        yield Opened(f"/dev/fd/{number}", resolved, about.st_size)
+    finally:
+        os.close(number)
+
+
+def _is(resolved: str, about: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(about, os.stat(resolved))
+    except OSError:
+        return False
 
 
 def _check(name: str, resolved: str, roots: Sequence[Path]) -> None:

@@ -18,8 +18,7 @@ DROPPED = ("title", "additionalProperties", "$defs")
 def arguments_schema(schema: Json) -> Json:
     """The schema of a tool's arguments."""
     flat = _flat(schema, schema.get("$defs", {}))
-    properties = {name: _without_null(field) for name, field in flat.get("properties", {}).items()}
-    return {"type": "object", "properties": properties, "required": flat.get("required", [])}
+    return _object(_without_nulls(flat.get("properties", {})), flat.get("required", []))
 
 
 def answer_schema(*shapes: Any, required: tuple[str, ...] = ()) -> Json:
@@ -31,7 +30,7 @@ def answer_schema(*shapes: Any, required: tuple[str, ...] = ()) -> Json:
     for shape in shapes:
         schema = TypeAdapter(shape).json_schema(mode="serialization")
         properties |= _flat(schema, schema.get("$defs", {})).get("properties", {})
-    return {"type": "object", "properties": properties, "required": list(required)}
+    return _object(properties, list(required))
 
 
 def _flat(schema: Any, shapes: Mapping[str, Any]) -> Any:
@@ -53,9 +52,20 @@ def _flat(schema: Any, shapes: Mapping[str, Any]) -> Any:
     return flat
 
 
-def _without_null(field: Json) -> Json:
-    """An argument that may be left out: what it is when it is there. Null is taken for left out all the same."""
-    options: list[Json] = [option for option in field.get("anyOf", []) if option != {"type": "null"}]
-    if len(options) != 1:
-        return field
-    return options[0] | {word: value for word, value in field.items() if word != "anyOf"}
+def _without_nulls(properties: Json) -> Json:
+    """Arguments that may be left out as what they are when they are there. Null is taken for left out all the same."""
+    plain = {}
+    for name, field in properties.items():
+        options: list[Json] = [option for option in field.get("anyOf", []) if option != {"type": "null"}]
+        plain[name] = {word: value for word, value in field.items() if word != "anyOf"}
+        if len(options) == 1:
+            plain[name] = options[0] | plain[name]
+        elif options:
+            plain[name]["anyOf"] = options
+        if "properties" in plain[name]:
+            plain[name]["properties"] = _without_nulls(plain[name]["properties"])
+    return plain
+
+
+def _object(properties: Json, required: list[str]) -> Json:
+    return {"type": "object", "properties": properties} | ({"required": required} if required else {})

@@ -64,7 +64,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    error: Json  # code, message, retryable, details
+    error: Json | None  # code, message, retryable, details; a job has one too, or none
 
 
 @dataclass(frozen=True, slots=True)

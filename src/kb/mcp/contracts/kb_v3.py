@@ -42,7 +42,9 @@ DEFAULT = "documents"
 KNOWN = (DEFAULT, "memory", "workspace")
 
 Within = Annotated[str | None, Field(description="Only this collection, such as documents, memory or workspace.")]
-Into = Annotated[str, Field(description="Collection to put it into: documents, memory, workspace, or one of your own.")]
+Into = Annotated[
+    str, Field(description="Collection to put it into: documents, memory, workspace, or another that is set up.")
+]
 
 
 class KbV3(Kb):

@@ -119,7 +119,8 @@ def engine_filter(filters: Filters) -> dict[str, Any]:
     """The contract's filters in the engine's words."""
     given: dict[str, Any] = {}
     if filters.format is not None:
-        wanted = file_format("." + filters.format.lower().removeprefix("."))
+        named = filters.format.lower().removeprefix(".")
+        wanted = ALIASES.get(named, named)
         if wanted in MEDIA_TYPES:
             given["media_type"] = MEDIA_TYPES[wanted]
         elif wanted in DOC_TYPES:
