@@ -1,7 +1,6 @@
 """Uploads, and everything that an agent can get wrong with them."""
 
 import base64
-import random
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,8 @@ MB = 2**20
 
 
 def blank(size: int) -> bytes:
-    """Bytes of which no two stretches are alike, and in which there is next to nothing to index."""
-    marked = bytearray(random.Random(7).choices(b" \t\n\r", k=size))
-    marked[size // 2 : size // 2 + 9] = b"lighthous"
-    return bytes(marked)
+    """Bytes of which no two chunks are alike, and in which there is next to nothing to index."""
+    return b"".join(f"{number:<{MB // 4}}".encode() for number in range(4 * size // MB))
 
 
 def chunks_of(data: bytes, size: int = MB) -> list[str]:

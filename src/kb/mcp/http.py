@@ -5,6 +5,8 @@ plain answer. Everything else goes to the SDK's session manager, stateful and wi
 progress and cancellation work for clients of every revision.
 """
 
+from contextlib import suppress
+
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -47,7 +49,8 @@ class StreamableHttp:
                 answer = await plain_answer(self._server, Request(scope, receive), receive, message)
                 await answer(scope, receive, send)
             else:
-                await self.sessions.handle_request(scope, replayed(body, receive), send)
+                with suppress(anyio.ClosedResourceError):  # the client ended the session while it was still sending
+                    await self.sessions.handle_request(scope, replayed(body, receive), send)
 
 
 class Refused(Exception):

@@ -1,0 +1,140 @@
+"""What agents are told: frozen in golden files, and within what common clients accept.
+
+`KB_GOLDEN=write pytest tests/mcp_server/test_contracts.py` writes the files anew; the difference is what clients see.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb.errors import every_error
+from kb.mcp.app import CONTRACTS
+from mcp_server.agents import MODES, Agent, McpProcess, agent
+from support import Http
+
+GOLDEN = Path(__file__).parent / "golden"
+ALLOWED = {
+    "type",
+    "properties",
+    "required",
+    "description",
+    "items",
+    "enum",
+    "default",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+}
+
+
+def schemas(value: Any) -> Iterator[dict[str, Any]]:
+    """A schema and every schema inside it."""
+    yield value
+    for inner in [*value.get("properties", {}).values(), *([value["items"]] if "items" in value else [])]:
+        yield from schemas(inner)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("contract", CONTRACTS)
+async def test_tools_list_is_what_it_was(mcp: McpProcess, contract: str, mode: str) -> None:
+    async with agent(mcp.at(contract), mode=mode) as client:
+        tools = (await client.client.list_tools()).tools
+    listed = [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
+    path = GOLDEN / f"{contract}.json"
+    if os.environ.get("KB_GOLDEN") == "write":
+        path.write_text(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+    assert listed == json.loads(path.read_text())
+
+
+TOOLS = [(name, tool.listed) for name, contract in CONTRACTS.items() for tool in contract.tools.values()]
+
+
+@pytest.mark.parametrize(("contract", "tool"), TOOLS, ids=lambda value: getattr(value, "name", value))
+def test_schemas_stay_within_what_common_clients_accept(contract: str, tool: Any) -> None:
+    for schema in schemas(tool.input_schema):
+        assert schema.keys() <= ALLOWED
+        assert isinstance(schema["type"], str), "a list of types is refused by some"
+    for schema in (tool.input_schema, tool.output_schema):
+        assert schema["type"] == "object"
+        assert "$ref" not in json.dumps(schema)
+        assert not schema.keys() & {"anyOf", "oneOf", "allOf", "not"}
+    for name, field in tool.input_schema["properties"].items():
+        assert field["description"], name
+        assert (
+            name in tool.input_schema.get("required", []) or field.get("default") is not None or "default" not in field
+        )
+
+
+@pytest.mark.parametrize(("contract", "tool"), TOOLS, ids=lambda value: getattr(value, "name", value))
+def test_every_tool_says_what_it_is(contract: str, tool: Any) -> None:
+    assert tool.title
+    assert len(tool.description) > 50
+    hints = tool.annotations
+    assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert not (hints.read_only_hint and hints.destructive_hint)
+
+
+def test_descriptions_hold_what_agents_need() -> None:
+    tools = {name: tool.listed.description or "" for name, tool in CONTRACTS["kb"].tools.items()}
+    assert "2-3 variant phrasings" in tools["kb_search"]
+    assert "chunk_id" in tools["kb_search"]
+    assert "rerank" in tools["kb_search"]
+    assert "untrusted" in tools["kb_search"]
+    for step in ("kb_upload_start(", "kb_upload_chunk(", "kb_upload_finish("):
+        assert step in tools["kb_upload_start"]
+    assert "split" in tools["kb_update_note"]
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+@pytest.mark.parametrize("error", every_error(), ids=lambda error: error.__name__)
+def test_every_error_has_an_answer_in_every_contract(contract: str, error: Any) -> None:
+    answer = CONTRACTS[contract].failure(None, error("It went wrong."))  # type: ignore[arg-type]
+    if contract == "knowledge":
+        assert answer["success"] is False
+        assert answer["error"] in {error.code, "invalid_parameter", "task_not_found"}
+        assert answer["message"] == "It went wrong."
+    else:
+        assert answer == error("It went wrong.").body()
+
+
+@pytest.mark.anyio
+async def test_search_results_stay_short_and_say_how_to_see_more(kb: Agent, http: Http) -> None:
+    tale = " ".join(
+        f"The keeper of lamp {n} polishes glass {n * 7} and writes page {n * 11} of the log." for n in range(600)
+    )
+    assert http.add_file("long-tale.txt", tale.encode(), [("tags", "long-tale")]).json["status"] == "completed"
+    short = await kb("kb_search", query="keeper of the lamp", top=100, tags=["long-tale"])
+    assert len(json.dumps(short.json)) < 45_000
+    assert short["total"] == len(short["results"]) < 100
+    assert "max_tokens" in short["notice"]
+    more = await kb("kb_search", query="keeper of the lamp", top=100, tags=["long-tale"], max_tokens=50_000)
+    assert more["total"] > short["total"]
+    assert "notice" not in more.json
+    assert [hit["chunk_id"] for hit in more["results"]][: short["total"]] == [
+        hit["chunk_id"] for hit in short["results"]
+    ]
+    few = await kb("kb_search", query="keeper of the lamp", top=100, tags=["long-tale"], max_tokens=500)
+    assert len(few["results"]) < 10
+
+
+@pytest.mark.anyio
+async def test_a_large_document_is_read_in_parts(kb: Agent, http: Http) -> None:
+    tale = "\n\n".join(f"Paragraph {n} tells of the harbour master and his {n * 3} boats." for n in range(200))
+    document_id = http.add_file("parts.txt", tale.encode()).json["document_id"]
+    whole = await kb("kb_get", document_id=document_id)
+    read: list[int] = []
+    while True:
+        part = await kb("kb_get", document_id=document_id, first_chunk=len(read), max_tokens=600)
+        read += [chunk["index"] for chunk in part["chunks"]]
+        if "notice" not in part.json:
+            break
+        assert part["notice"].endswith(f"continue with first_chunk={len(read)}.")
+    assert read == [chunk["index"] for chunk in whole["chunks"]]
+    note = await kb("kb_addnote", text="A long note. " * 500)
+    assert "text" not in (await kb("kb_get", document_id=note["document_id"], max_tokens=100)).json
