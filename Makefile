@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: setup run test lint docs bench eval lock clean crash fuzz soak
+.PHONY: setup run test lint docs bench eval lock clean crash fuzz soak conformance
 
 setup: $(STAMP)
 
@@ -48,6 +48,10 @@ fuzz: setup
 
 soak: setup
 	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+# The official conformance suite and the inspector, on an open server of their own. Needs npm; about a minute.
+conformance: setup
+	$(BIN)/python -m tools.conformance
 
 # Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11

@@ -7,13 +7,14 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks import embedding, machine, serving, shapes
+from benchmarks import embedding, machine, mcp, serving, shapes
 from benchmarks.report import Section, write_page
 
 PARTS: dict[str, Callable[[bool], list[Section]]] = {
     "embedding": lambda quick: [embedding.measure(quick=quick)],
     "lengths": lambda quick: [shapes.measure(quick=quick)],
     "engine": lambda quick: serving.measure(quick=quick),
+    "mcp": lambda quick: mcp.measure(quick=quick),
 }
 HOW = """Repeat it with `make bench` (about 15 minutes on two cores; the rival's environment, `benchmarks/.env`, is made
 on first use), or one part with `.venv/bin/python -m benchmarks --part engine`. `KB_BENCH_DATA` names the folder with

@@ -68,21 +68,18 @@ class Connection(Calls[Json]):
         self._http.close()
 
 
-class EngineProcess:
-    """`kb serve` in a process of its own, ready to answer."""
+class KbProcess:
+    """A command of kb that serves, in a process of its own."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir
-        log_path = data_dir.parent / f"{data_dir.name}.log"
+    def __init__(self, command: str, log: Path, **settings: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
-        environment |= {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", "KB_LOG_LEVEL": "WARNING"}
-        with log_path.open("wb") as log:
+        environment |= {"KB_LOG_LEVEL": "WARNING", **settings}
+        with log.open("wb") as stream:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "kb.cli.main", "serve"], stdout=log, stderr=log, env=environment
+                [sys.executable, "-m", "kb.cli.main", command], stdout=stream, stderr=stream, env=environment
             )
         try:
-            self.url = self._address(log_path)
-            self._until_healthy()
+            self.url = self._address(log)
         except BaseException:
             self.stop()
             raise
@@ -90,9 +87,6 @@ class EngineProcess:
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    def connect(self) -> Connection:
-        return Connection(self.url)
 
     def stop(self) -> None:
         if self._process.poll() is None:
@@ -105,7 +99,23 @@ class EngineProcess:
             if found := ADDRESS.search(log.read_text(encoding="utf-8")):
                 return found[1]
             time.sleep(0.05)
-        raise RuntimeError(f"the engine did not start:\n{log.read_text(encoding='utf-8')}")
+        raise RuntimeError(f"it did not start:\n{log.read_text(encoding='utf-8')}")
+
+
+class EngineProcess(KbProcess):
+    """`kb serve`, ready to answer."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        super().__init__("serve", data_dir.parent / f"{data_dir.name}.log", KB_DATA_DIR=str(data_dir), KB_PORT="0")
+        try:
+            self._until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+
+    def connect(self) -> Connection:
+        return Connection(self.url)
 
     def _until_healthy(self) -> None:
         connection = self.connect()

@@ -15,6 +15,7 @@ from mcp_types import (
     PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    EmptyResult,
     GetPromptRequestParams,
     GetPromptResult,
     ListPromptsResult,
@@ -25,6 +26,7 @@ from mcp_types import (
     PromptArgument,
     PromptMessage,
     RequestParams,
+    SetLevelRequestParams,
     TextContent,
 )
 from pydantic import Field, ValidationError
@@ -72,6 +74,8 @@ class ContractServer(Server[Any]):
             get_tool_input_schema=self._input_schema,
         )
         self.middleware[:] = [explained]  # in place of tracing, which nobody collects here
+        if contract.takes_log_level:
+            self.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_log_level)
         if contract.cancels_tasks:
             self.add_request_handler("tools/cancel", CancelParams, self._cancel)
             self.add_notification_handler("tools/cancel", CancelNotice, self._cancel_quietly)
@@ -140,6 +144,10 @@ class ContractServer(Server[Any]):
         return GetPromptResult(
             description=prompt.description, messages=[PromptMessage(role="user", content=TextContent(text=text))]
         )
+
+    async def _set_log_level(self, _ctx: Context, _params: SetLevelRequestParams) -> EmptyResult:
+        """Nothing is logged to clients, so every level is kept to."""
+        return EmptyResult()
 
     async def _cancel(self, _ctx: Context, params: "CancelParams") -> Json:
         try:

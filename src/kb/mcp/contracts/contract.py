@@ -22,6 +22,7 @@ class Contract:
     prompts: ClassVar[tuple[Prompt, ...]] = ()
     resources: ClassVar[bool] = True  # kb://documents/{id}
     tools_change: ClassVar[bool] = False  # what the handshake says of `listChanged`
+    takes_log_level: ClassVar[bool] = True  # some clients set one first and give up when it is refused
     cancels_tasks: ClassVar[bool] = False  # the method `tools/cancel`
 
     def __init__(self, client: Client, uploads: Uploads, settings: Settings) -> None:
