@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from mcp import Client
 from support import KbProcess
 
 MODES = ("legacy", "auto")  # sessions and the handshake, or the revision without them

@@ -1,0 +1,87 @@
+"""`kb backup`, `kb restore`, `kb export`: your data is yours."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from kb.cli.options import command, connect, installed, print_json
+
+if TYPE_CHECKING:
+    from kb.cli.options import Commands, Parser
+    from kb.nouns import Json
+
+BACKUP = """
+kb backup kb-2026-01-31.tar
+kb backup /media/disk/kb.tar --force
+"""
+RESTORE = """
+kb restore kb-2026-01-31.tar
+kb restore kb-2026-01-31.tar --data-dir ~/kb-copy
+kb restore kb-2026-01-31.tar --force
+"""
+EXPORT = """
+kb export everything.tar
+tar -xOf everything.tar documents.jsonl | head -1
+"""
+
+
+def register(commands: "Commands") -> None:
+    for name, run, summary, examples in (
+        ("backup", backup, "Save everything in one file, while the engine goes on.", BACKUP),
+        ("export", export, "Save documents and originals for other programs to read: JSON lines in a tar.", EXPORT),
+    ):
+        parser = command(commands, name, run, summary, examples)
+        parser.add_argument("file", metavar="FILE", help="the archive to write")
+        _add_force(parser, "write over FILE if it is there")
+    parser = command(commands, "restore", restore, "Make a data folder from a backup; no engine may use it.", RESTORE)
+    parser.add_argument("file", metavar="FILE", help="an archive of `kb backup`")
+    parser.add_argument("--data-dir", metavar="DIR", help="the folder to make (default: KB_DATA_DIR)")
+    _add_force(parser, "replace what the folder holds")
+
+
+def _add_force(parser: "Parser", text: str) -> None:
+    parser.add_argument("--force", action="store_true", help=text)
+
+
+def backup(args: argparse.Namespace) -> int:
+    _make_room(args)
+    return _saved(args, connect().backup(args.file))
+
+
+def export(args: argparse.Namespace) -> int:
+    _make_room(args)
+    return _saved(args, connect().export(args.file))
+
+
+def _make_room(args: argparse.Namespace) -> None:
+    if os.path.exists(args.file) and not args.force:
+        from kb.errors import Conflict
+
+        raise Conflict(f"{args.file} is there already. Name another file, or write over it with --force.")
+
+
+def _saved(args: argparse.Namespace, answer: "Json") -> int:
+    if args.json:
+        print_json(answer)
+    else:
+        print(f"{answer['bytes']} bytes are in {answer['path']}.")
+    return 0
+
+
+def restore(args: argparse.Namespace) -> int:
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from kb.settings import read
+
+    folder = Path(args.data_dir).expanduser().absolute() if args.data_dir else read().data_dir
+    with installed("Restoring", "engine"):
+        from kb.store.restore import restore as put_back
+    done = put_back(Path(args.file), folder, force=args.force)
+    if args.json:
+        print_json(asdict(done) | {"data_dir": str(folder)})
+    else:
+        print(f"{folder} is as it was on {done.created_at}, with {done.originals} originals. Start it with: kb serve")
+        if done.missing:
+            print(f"{done.missing} originals were not there when the backup was made; their text is.")
+    return 0
