@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: setup run test lint docs bench eval lock clean crash fuzz soak conformance
+.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz soak conformance
 
 setup: $(STAMP)
 
@@ -52,6 +52,17 @@ soak: setup
 # The official conformance suite and the inspector, on an open server of their own. Needs npm; about a minute.
 conformance: setup
 	$(BIN)/python -m tools.conformance
+
+# Builds both images and drives the stack; without a Docker engine when check-containers is at hand.
+CHECK_CONTAINERS ?= $(wildcard ../shared/bin/check-containers)
+containers: export KB_API_KEY ?= key-of-the-engine
+containers: export KB_MCP_API_KEY ?= key-for-agents
+containers: setup
+ifneq ($(CHECK_CONTAINERS),)
+	$(CHECK_CONTAINERS) . -- $(abspath $(BIN)/python) -m tools.containers
+else
+	docker compose up --build -d --wait && $(BIN)/python -m tools.containers; code=$$?; docker compose down -v; exit $$code
+endif
 
 # Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11

@@ -1,0 +1,157 @@
+"""`make containers`: drive the stack of compose.yaml from outside, as agents and people would.
+
+The stack is up when this starts; the keys are those of the environment. Every step prints what it saw; the first that
+fails ends it.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+MCP = f"http://127.0.0.1:{os.environ.get('KB_MCP_PORT', '3000')}"
+ENGINE = f"http://127.0.0.1:{os.environ.get('KB_PORT', '8000')}"
+NOTE = "The lighthouse keeper counts the ships at dawn."
+FILE = b"".join(b"Line %06d of a file that comes in pieces.\n" % number for number in range(60_000))
+PIECE = 2**20
+
+
+def docker(*words: str) -> str:
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"docker {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def compose(*words: str) -> str:
+    return docker("compose", *words)
+
+
+def fetch(url: str, body: Any = None, key: str | None = None) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    request = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, json.load(refused)
+
+
+def call(name: str, **arguments: Any) -> Any:
+    """One tool, with the token; its structured answer, also of one that failed."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    status, answer = fetch(f"{MCP}/mcp", message, os.environ["KB_MCP_API_KEY"])
+    assert status == 200, answer
+    return answer["result"]["structuredContent"]
+
+
+def found(text: str) -> bool:
+    return any(text in hit["text"] for hit in call("kb_search", query=text)["results"])
+
+
+def step(what: str, seen: object) -> None:
+    print(f"{what}: {seen}", flush=True)
+
+
+def until_healthy(service: str) -> float:
+    started = time.perf_counter()
+    while compose("ps", "--format", "{{.Health}}", service) != "healthy":
+        time.sleep(0.2)
+    return time.perf_counter() - started
+
+
+def notes_survive_a_restart() -> None:
+    added = call("kb_addnote", text=NOTE, tags=["harbour"])
+    assert added["status"] == "completed", added
+    assert found(NOTE)
+    step("a note through MCP, with the token", f"document {added['document_id']}, found")
+    compose("restart", "engine")
+    step("the engine's container after a restart", f"healthy in {until_healthy('engine'):.1f} s")
+    assert found(NOTE)
+    step("the note after the restart", "found")
+
+
+def uploads_can_be_tried_again() -> None:
+    started = call("kb_upload_start", filename="pieces.txt", total_size=len(FILE))
+    call("kb_upload_chunk", upload_id=started["upload_id"], chunk_index=0, data=base64.b64encode(FILE[:PIECE]).decode())
+    compose("kill", "mcp")
+    compose("up", "-d", "--wait", "--no-recreate", "mcp")
+    lost = call("kb_upload_finish", upload_id=started["upload_id"])
+    assert "kb_upload_start" in json.dumps(lost), lost
+    step("an upload whose server was killed", lost["error"]["message"])
+    again = call("kb_upload_start", filename="pieces.txt", total_size=len(FILE))
+    for index in range(0, len(FILE), PIECE):
+        data = base64.b64encode(FILE[index : index + PIECE]).decode()
+        call("kb_upload_chunk", upload_id=again["upload_id"], chunk_index=index // PIECE, data=data)
+    finished = call("kb_upload_finish", upload_id=again["upload_id"])
+    job_id = finished["job_id"]
+    while call("kb_jobs", job_id=job_id)["status"] in ("queued", "running"):
+        time.sleep(1)
+    job = call("kb_jobs", job_id=job_id)
+    assert job["status"] == "completed", job
+    step("the same upload, tried again", f"{job['chunks_created']} passages")
+
+
+def strangers_are_refused() -> None:
+    for name, url, key in (
+        ("MCP without a token", f"{MCP}/mcp", None),
+        ("MCP with a wrong token", f"{MCP}/mcp", "wrong"),
+        ("engine without its key", f"{ENGINE}/api/v1/status", None),
+    ):
+        status, answer = fetch(url, {} if key else None, key)
+        assert status == 401, (name, status, answer)
+        step(name, f"{status} {answer['error']['code']}")
+
+
+def containers_are_hardened() -> None:
+    for service in ("engine", "mcp"):
+        tried = (
+            "import os, socket\n"
+            "print('user', os.getuid(), end=', ')\n"
+            "try: open('/opt/venv/x', 'w')\n"
+            "except OSError as error: print('root file system:', error.strerror, end=', ')\n"
+            "socket.setdefaulttimeout(3)\n"
+            "try: socket.create_connection(('1.1.1.1', 443)); print('reaches the internet')\n"
+            "except OSError as error: print('internet:', error)\n"
+        )
+        seen = compose("exec", "-T", service, "python", "-c", tried)
+        assert "user 10001" in seen, seen
+        assert "Read-only file system" in seen, seen
+        assert "reaches" not in seen, seen
+        step(service, seen)
+    seen = compose(
+        "exec",
+        "-T",
+        "mcp",
+        "python",
+        "-c",
+        "import importlib.util as u; print([m for m in "
+        "('openvino', 'onnxruntime', 'numpy', 'apsw', 'kb.engine') if u.find_spec(m)])",
+    )
+    step("inference runtimes and engine code in the MCP image", seen)
+    assert seen == "[]", seen
+
+
+def sizes() -> None:
+    for image in ("kb-engine:3.0.0", "kb-mcp:3.0.0"):
+        size = int(docker("image", "inspect", image, "--format", "{{.Size}}"))
+        step(f"size of {image}", f"{size / 2**20:.0f} MB")
+
+
+def main() -> int:
+    sizes()
+    strangers_are_refused()
+    notes_survive_a_restart()
+    uploads_can_be_tried_again()
+    containers_are_hardened()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
