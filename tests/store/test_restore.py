@@ -14,7 +14,7 @@ from kb.store import archive as archives
 from kb.store.archive import Archives
 from kb.store.folder import DataFolder
 from kb.store.originals import Originals
-from kb.store.restore import restore
+from kb.store.restore import restore, unpack
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 
@@ -91,6 +91,37 @@ def test_force_replaces_what_was_there(backup: Path, tmp_path: Path) -> None:
     restore(backup, tmp_path / "data", force=True)
     assert not (tmp_path / "data" / "originals" / "ab").exists()
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_restore_that_was_interrupted_is_finished_by_whoever_opens_the_folder(backup: Path, tmp_path: Path) -> None:
+    """Killed in the middle of putting the verified files into place, again and again."""
+    data = tmp_path / "data"
+    (data / "kb.db-wal").write_bytes(b"of the old database")
+    part = data / "restored.part"
+    part.mkdir()
+    unpack(backup, part)
+    wanted = everything(part)
+    part.rename(data / "restored")
+    (data / "kb.db").unlink()
+    (data / "restored" / "kb.db").rename(data / "kb.db")  # one is in its place already
+    folder = DataFolder(data)
+    folder.open()
+    folder.close()
+    assert everything(data).keys() - {"engine.lock"} == wanted.keys()
+    assert {name: content for name, content in everything(data).items() if name != "engine.lock"} == wanted
+
+
+def test_what_was_left_of_an_unpacking_is_no_backup(backup: Path, tmp_path: Path) -> None:
+    half = tmp_path / "data" / "restored.part"
+    half.mkdir()
+    (half / "kb.db").write_bytes(b"half")
+    before = everything(tmp_path / "data")
+    folder = DataFolder(tmp_path / "data")
+    folder.open()
+    folder.close()
+    assert everything(tmp_path / "data").keys() - {"engine.lock"} == before.keys()
+    restore(backup, tmp_path / "data", force=True)
+    assert not half.exists()
 
 
 def test_force_does_not_remove_what_is_not_ours(backup: Path, tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 from typing import IO
 
 from kb.errors import Conflict, StorageFull
+
+LOCK = "engine.lock"
+RESTORED = "restored"  # a folder with a verified backup, which takes the place of everything beside it
+# What an engine keeps beside its database and its originals, and what is worth nothing without them.
+COMPANIONS = ("kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "staging")
 
 
 class DataFolder:
@@ -19,7 +25,7 @@ class DataFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.chmod(0o700)
-            lock = (self.path / "engine.lock").open("a+", encoding="ascii")
+            lock = open(self.path / LOCK, "a+", encoding="ascii", opener=private)
         except OSError as error:
             raise StorageFull(
                 f"The data folder {self.path} cannot be used: {error.strerror}. Choose another with KB_DATA_DIR."
@@ -39,11 +45,46 @@ class DataFolder:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         self._lock = lock
+        self._finish_restore()
 
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _finish_restore(self) -> None:
+        """A restore that got as far as its verified folder is carried through, however often it is interrupted.
+
+        Everything happens inside the folder, which may be a volume that cannot be renamed.
+        """
+        restored = self.path / RESTORED
+        if not restored.exists():
+            return
+        try:
+            for name in COMPANIONS:
+                remove(self.path / name)
+            for entry in sorted(restored.iterdir()):
+                remove(self.path / entry.name)
+                entry.rename(self.path / entry.name)
+            sync_folder(self.path)
+            restored.rmdir()
+        except OSError as error:
+            self.close()
+            raise StorageFull(
+                f"The backup in {restored} cannot be put into its place: {error.strerror}. Nothing is lost; try again."
+            ) from error
+
+
+def private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def remove(path: Path) -> None:
+    """A file, or a folder with all that it holds; it need not be there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

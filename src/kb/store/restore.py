@@ -1,4 +1,4 @@
-"""A backup becomes a data folder again: verified to the last byte, then there at once or not at all.
+"""A backup becomes a data folder again: verified to the last byte, then there as a whole or not at all.
 
 Nothing in the archive decides where a file goes: only names that a backup has are taken, and only plain files.
 """
@@ -7,24 +7,23 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from kb.errors import Conflict, InvalidRequest, NotFound, StorageFull
 from kb.store.archive import DATABASE, FORMAT, MANIFEST
-from kb.store.folder import DataFolder, sync_folder
+from kb.store.folder import COMPANIONS, LOCK, RESTORED, DataFolder, remove, sync_folder
 from kb.store.tar import BLOCK, Member
 
 NAMES = re.compile(r"kb\.db|manifest\.json|originals/([0-9a-f]{2})/\1[0-9a-f]{62}")
-LOCK = "engine.lock"
+# Where a backup is unpacked and verified; a folder of this name is worth nothing.
+UNPACKED = f"{RESTORED}.part"
 # What an engine keeps in its folder. Anything else is somebody's own, and is never removed.
-OWN = {DATABASE, "kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "originals", "staging", LOCK}
+OWN = {DATABASE, "originals", LOCK, RESTORED, UNPACKED, *COMPANIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,14 @@ class Restored:
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> Restored:
     """Put a backup into place. A folder that holds something is replaced only with `force`."""
     data_dir = data_dir.absolute()
-    with storage_errors(data_dir), in_nobodys_way(data_dir, force), folder_beside(data_dir) as staged:
-        done = unpack(archive, staged)
-        put(staged, data_dir)
+    with storage_errors(data_dir), in_nobodys_way(data_dir, force), unpacked_in(data_dir) as part:
+        done = unpack(archive, part)
+        part.rename(data_dir / RESTORED)  # from here on it will be there, whatever happens
+        sync_folder(data_dir)
+    folder = DataFolder(data_dir)
+    with suppress(Conflict):  # an engine that was quicker puts it into place itself
+        folder.open()
+        folder.close()
     return done
 
 
@@ -132,30 +136,20 @@ def in_nobodys_way(data_dir: Path, force: bool) -> Iterator[None]:
 
 
 @contextmanager
-def folder_beside(target: Path) -> Iterator[Path]:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+def unpacked_in(data_dir: Path) -> Iterator[Path]:
+    """An empty folder inside; when something goes wrong, nothing remains of it, nor of a folder that was not there."""
+    created = [folder for folder in (data_dir, *data_dir.parents) if not folder.exists()]
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = data_dir / UNPACKED
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def put(staged: Path, target: Path) -> None:
-    """One rename makes the new folder appear; when that fails, the old one is back."""
-    if not target.exists():
-        staged.rename(target)
-        sync_folder(target.parent)
-        return
-    with folder_beside(target) as retired:
-        old = retired / "old"
-        target.rename(old)
-        try:
-            staged.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-        sync_folder(target.parent)
+        remove(part)
+        part.mkdir(mode=0o700)
+        yield part
+    except BaseException:
+        remove(part)
+        for folder in created:
+            folder.rmdir()
+        raise
 
 
 @contextmanager
