@@ -25,7 +25,7 @@ class DataFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.chmod(0o700)
-            lock = open(self.path / LOCK, "a+", encoding="ascii", opener=private)
+            lock = open(self.path / LOCK, "a+", encoding="ascii", opener=private)  # noqa: SIM115 - held until `close`
         except OSError as error:
             raise StorageFull(
                 f"The data folder {self.path} cannot be used: {error.strerror}. Choose another with KB_DATA_DIR."
