@@ -17,8 +17,8 @@ from typing import Any
 MCP = f"http://127.0.0.1:{os.environ.get('KB_MCP_PORT', '3000')}"
 ENGINE = f"http://127.0.0.1:{os.environ.get('KB_PORT', '8000')}"
 NOTE = "The lighthouse keeper counts the ships at dawn."
-FILE = b"".join(b"Line %06d of a file that comes in pieces.\n" % number for number in range(60_000))
-PIECE = 2**20
+FILE = b"".join(b"Line %06d of a file that comes in pieces.\n" % number for number in range(2000))
+PIECE = 2**14
 
 
 def docker(*words: str) -> str:
