@@ -148,8 +148,11 @@ def per_document(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Each document once, where its first chunk is in the arrays, and the sum of its frequencies."""
     order = np.argsort(document_ids, kind="stable")  # nearly sorted as they come, which makes this quick
-    starts = np.flatnonzero(np.diff(document_ids[order], prepend=-1))
-    return document_ids[order[starts]], order[starts], np.add.reduceat(frequencies[order], starts)
+    grouped = document_ids[order]
+    new = np.ones(len(grouped), np.bool_)
+    np.not_equal(grouped[1:], grouped[:-1], out=new[1:])
+    starts = np.flatnonzero(new)
+    return grouped[starts], order[starts], np.add.reduceat(frequencies[order], starts)
 
 
 def extended(held: TermPostings | None, newer: Postings, covers: int) -> TermPostings:
