@@ -15,15 +15,13 @@ import numpy as np
 
 from kb import model
 from kb.errors import KBError
-from kb.ingest.extract.part import Part
 from kb.ingest.prepare import BATCH, Preparer
-from kb.ingest.reindex import kind_of, parts_of
+from kb.ingest.reindex import passages_again
 from kb.nouns import Check, Diagnosis
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.store import chunks, documents, health, jobs
 from kb.store.backend import Database, Row, Transaction
-from kb.store.chunks import NewChunk
 from kb.store.health import Coverage
 from kb.store.originals import Originals, in_use
 
@@ -212,11 +210,8 @@ class Doctor:
             document = documents.as_documents(tx, [row])[0]
             text = documents.text(tx, document_id)
             held = chunks.of_document(tx, document_id, 0, None)
-        new: list[NewChunk] = []
-        for offset, part in parts_of(text, held) if held else [(0, Part("text", text))]:
-            passages = self._preparer.passages(part, kind_of(document))
-            for batch in self._preparer.batches(part, passages, document.title, offset, first=len(new)):
-                new += batch
+        passages = passages_again(self._preparer, document, text, held)
+        new = [chunk for batch in self._preparer.batches(passages, document.title) for chunk in batch]
         if not new:
             return False
         with self._database.write() as tx:

@@ -14,7 +14,7 @@ from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, fill_in, known, note_request, supersede
+from kb.ingest.request import AddRequest, fill_in, known, note_request, settled, supersede
 from kb.jobs.queue import Queue
 from kb.nouns import (
     MAX_NOTE_BYTES,
@@ -123,7 +123,7 @@ class Engine:
         """The file is durable before the job that names it; only then is the answer given."""
         if staged.size == 0:
             raise InvalidRequest(f"{filename!r} is empty: zero bytes. Nothing was added.")
-        form = detect.detect(staged.head, filename)
+        form = detect.detect(staged.head, staged.tail, filename)
         request = AddRequest(
             doc_type=form.doc_type,
             media_type=form.media_type,
@@ -151,7 +151,7 @@ class Engine:
             same = found is not None and found.same_content
             if found is not None and same:
                 fill_in(tx, found.row, request)
-            if found is not None and same and (request.title is None or found.row["titled"]):
+            if found is not None and settled(found, request):
                 self.queue.submit(tx, finished_job(job_id, request, found.row))
                 supersede(tx, request, found.row, job_id)
                 keep()
@@ -252,9 +252,8 @@ class Engine:
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
-        part = Part("text", text)
-        passages = self._preparer.passages(part, "markdown")
-        prepared = [chunk for batch in self._preparer.batches(part, passages, title, 0, 0) for chunk in batch]
+        passages = self._preparer.passages(Part("text", text), "markdown")
+        prepared = [chunk for batch in self._preparer.batches(passages, title) for chunk in batch]
         data = note_request(text)
         with self._database.write() as tx:
             row = find_note(tx, ref, expected_version)

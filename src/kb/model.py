@@ -247,7 +247,7 @@ def _download(folder: Path) -> Path:
         str(wanted),
     ]
     # No shell, and nothing in the command comes from outside.
-    done = subprocess.run([*command, "--dest", str(folder)], capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run([*command, "--dest", str(folder)], capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
         raise Unavailable(

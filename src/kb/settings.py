@@ -185,6 +185,12 @@ class Settings:
         200,
         "Tokens of a passage at most. The model's window (256) also holds the title and heading path.",
     )
+    ocr: str = setting(
+        "KB_OCR",
+        _one_of("auto", "tesseract", "rapidocr", "off"),
+        "auto",
+        "What reads images and scanned pages: `tesseract`, `rapidocr`, `off`; `auto`: Tesseract where it is installed.",
+    )
     model_dir: Path = setting(
         "KB_MODEL_DIR",
         _path,

@@ -8,10 +8,12 @@ from kb import terms
 from kb.doctor import Doctor
 from kb.engine import Engine
 from kb.errors import KBError
+from kb.ingest import ocr
 from kb.ingest.pipeline import Pipeline
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.reindex import Reindexer
+from kb.ingest.sandbox import Sandbox
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
 from kb.search.hybrid import Searcher
@@ -63,7 +65,8 @@ class RunningEngine:
         self._live = live = LiveChunks(embedder.dimensions, awaiting_reindex=self._fresh)
         publisher = Publisher(live)
         queue = Queue(database)
-        pipeline = Pipeline(database, originals, preparer, publisher, queue.changed)
+        self._sandbox = sandbox = Sandbox(lambda: ocr.choose(settings.ocr))
+        pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt))
@@ -120,6 +123,7 @@ class RunningEngine:
         self._worker.stop()
         self._keeper.join()
         self._worker.stop()
+        self._sandbox.close()
         self._database.close()
         self._folder.close()
 

@@ -1,6 +1,7 @@
 """What kind of file this is: by its content first, by its name only where the content cannot tell."""
 
 import codecs
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
@@ -8,9 +9,10 @@ from typing import Literal
 from kb.errors import UnsupportedFormat
 from kb.nouns import DocType
 
-TextKind = Literal["markdown", "text", "code"]
+OfficeType = Literal["docx", "pptx", "xlsx"]
 
-SUPPORTED = "Markdown, plain text (txt, csv, tsv, json, xml, yaml, log) and program sources"
+SUPPORTED = "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, Markdown, plain text (csv, json, xml, ...) and program sources"
+FORMAT_NAMES = ["pdf", "docx", "pptx", "xlsx", "html", "jpg", "png", "svg", "markdown", "text", "code"]
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 CODE = frozenset(
@@ -22,7 +24,7 @@ CODE = frozenset(
     """.split()
 )
 CODE_NAMES = frozenset("dockerfile makefile rakefile gemfile jenkinsfile justfile".split())
-MEDIA_TYPES = {
+TEXT_MEDIA_TYPES = {
     "csv": "text/csv",
     "tsv": "text/tab-separated-values",
     "json": "application/json",
@@ -30,20 +32,42 @@ MEDIA_TYPES = {
     "yaml": "application/yaml",
     "yml": "application/yaml",
 }
+OFFICE = "application/vnd.openxmlformats-officedocument."
+OFFICE_MEDIA_TYPES: dict[OfficeType, str] = {
+    "docx": OFFICE + "wordprocessingml.document",
+    "pptx": OFFICE + "presentationml.presentation",
+    "xlsx": OFFICE + "spreadsheetml.sheet",
+}
+OFFICE_SUFFIXES: dict[str, OfficeType] = {
+    **dict.fromkeys(("docx", "docm", "dotx", "dotm"), "docx"),
+    **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "pptx"),
+    **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), "xlsx"),
+}
+# Names of members that only one kind of Office file has.
+OFFICE_MEMBERS: tuple[tuple[bytes, OfficeType], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
+OLE = b"\xd0\xcf\x11\xe0"  # a container of old Office files, and of new ones that are encrypted
+ZIP = b"PK\x03\x04"
 
-# First bytes of what is certainly not text, and how to call it.
+# First bytes of what is certainly not text and not supported, and how to call it.
 SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "PDF"),
-    (b"PK\x03\x04", "ZIP-based (DOCX, PPTX, XLSX, ...)"),
-    (b"\xd0\xcf\x11\xe0", "old Office"),
-    (b"\x89PNG", "PNG"),
-    (b"\xff\xd8\xff", "JPEG"),
+    (ZIP, "ZIP"),
+    (OLE, "old Office"),
     (b"GIF8", "GIF"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
     (b"\x1f\x8b", "gzip"),
     (b"7z\xbc\xaf", "7z"),
     (b"Rar!", "RAR"),
     (b"\x7fELF", "ELF program"),
 )
+PROLOG = rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*"
+HTML = re.compile(PROLOG + rb"<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
+SVG = re.compile(
+    PROLOG + rb"(?:<!doctype\s+svg.*?>\s*(?:<!--.*?-->\s*)*)?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
+)
+
+MARKUP_WITHIN = 8192  # bytes: a prolog is not longer
+PDF_WITHIN = 1024  # bytes: readers accept other bytes before a PDF
 BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -61,19 +85,45 @@ class Format:
     media_type: str
 
 
-def detect(head: bytes, filename: str) -> Format:
-    """The format of a file from its first bytes and its name."""
+def detect(head: bytes, tail: bytes, filename: str) -> Format:
+    """The format of a file from its first and last bytes and its name."""
+    suffix = PurePath(filename).suffix.lower().lstrip(".")
+    if found := binary_format(head, tail, suffix):
+        return found
     for signature, name in SIGNATURES:
         if head.startswith(signature):
             raise unsupported(filename, f"it is a {name} file")
     if encoding_of(head, complete=False) is None:
         raise unsupported(filename, "it is not text")
-    suffix = PurePath(filename).suffix.lower().lstrip(".")
+    return text_format(head, suffix, PurePath(filename).name.lower())
+
+
+def binary_format(head: bytes, tail: bytes, suffix: str) -> Format | None:
+    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and encoding_of(head, complete=False) is None):
+        return Format("pdf", "application/pdf")
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return Format("image", "image/png")
+    if head.startswith(b"\xff\xd8\xff"):
+        return Format("image", "image/jpeg")
+    office: OfficeType | None = None
+    if head.startswith(ZIP):
+        office = next((kind for member, kind in OFFICE_MEMBERS if member in tail or member in head), None)
+    elif head.startswith(OLE):
+        office = OFFICE_SUFFIXES.get(suffix)  # the extractor tells whether it is an encrypted one
+    return Format(office, OFFICE_MEDIA_TYPES[office]) if office else None
+
+
+def text_format(head: bytes, suffix: str, name: str) -> Format:
+    if suffix in CODE or name in CODE_NAMES or head.startswith(b"#!"):
+        return Format("code", "text/plain")
+    start = head[:MARKUP_WITHIN]
+    if SVG.match(start):
+        return Format("svg", "image/svg+xml")
+    if HTML.match(start) or suffix in ("html", "htm", "xhtml"):
+        return Format("html", "text/html")
     if suffix in MARKDOWN:
         return Format("markdown", "text/markdown")
-    if suffix in CODE or PurePath(filename).name.lower() in CODE_NAMES or head.startswith(b"#!"):
-        return Format("code", "text/plain")
-    return Format("text", MEDIA_TYPES.get(suffix, "text/plain"))
+    return Format("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
@@ -94,5 +144,5 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
 def unsupported(filename: str, why: str) -> UnsupportedFormat:
     return UnsupportedFormat(
         f"{filename!r} cannot be read: {why}. Supported: {SUPPORTED}.",
-        supported_formats=["markdown", "text", "code"],
+        supported_formats=FORMAT_NAMES,
     )

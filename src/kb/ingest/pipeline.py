@@ -4,17 +4,18 @@ Nothing of a document is visible before its last batch is written; then one shor
 its tags and finishes the job. A document never appears twice or half.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass, field
 
 from kb.errors import JobFailure
-from kb.ingest.chunk import Kind
-from kb.ingest.extract import EXTRACTORS, Part
-from kb.ingest.extract.text import markdown_title
-from kb.ingest.prepare import Preparer
+from kb.ingest.extract import FORMATS, Part, Source
+from kb.ingest.prepare import BATCH, Placed, Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, Known, fill_in, known, supersede
-from kb.nouns import Json, LedgerEntry
+from kb.ingest.request import AddRequest, Known, fill_in, known, settled, supersede
+from kb.ingest.sandbox import Sandbox
+from kb.ingest.steps import Steps
+from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.chunks import NewChunk
@@ -25,17 +26,39 @@ SEPARATOR = "\n\n"  # between the parts of a document's text
 TITLE_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
-    """A document on its way: what it will be, and what is written of it so far."""
+    """A document on its way: what is known and written of it so far."""
 
     document_id: int
     revision: int
-    title: str
-    titled: bool
-    text: str
-    ledger: list[LedgerEntry]
-    written: list[tuple[int, NewChunk]]
+    title: str | None = None
+    metadata: Json = field(default_factory=dict)  # what the file says about itself
+    texts: list[str] = field(default_factory=list)
+    offset: int = 0  # where the next part starts
+    ledger: list[LedgerEntry] = field(default_factory=list)
+    waiting: list[Placed] = field(default_factory=list)  # passages that are not embedded yet
+    written: list[tuple[int, NewChunk]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return SEPARATOR.join(self.texts)
+
+    def take(self, part: Part, passages: list[Placed]) -> None:
+        self.waiting += passages
+        self.texts.append(part.text)
+        self.offset += len(part.text) + len(SEPARATOR)
+        self.metadata |= part.metadata
+        if not self.ledger or self.ledger[-1].part != part.name:
+            self.ledger.append(LedgerEntry(part.name, part.outcome.state, part.outcome.reason))
+
+    def method(self, doc_type: DocType) -> Method:
+        states = {entry.state for entry in self.ledger} & {"ok", "ocr"}
+        if doc_type == "image":
+            return "image_analysis"
+        if "ocr" not in states:
+            return "text_extraction"
+        return "mixed" if "ok" in states else "ocr"
 
 
 class MovedError(Exception):
@@ -49,12 +72,14 @@ class Pipeline:
         self,
         database: Database,
         originals: Originals,
+        sandbox: Sandbox,
         preparer: Preparer,
         publisher: Publisher,
         changed: Callable[[str], None],
     ) -> None:
         self._database = database
         self._originals = originals
+        self._sandbox = sandbox
         self._preparer = preparer
         self._publisher = publisher
         self._changed = changed
@@ -86,8 +111,7 @@ class Pipeline:
         if found is None:
             return False
         overtaken = found.row["accepted"] > job["seq"]
-        needs_title = request.title is not None and not found.row["titled"]
-        if not overtaken and (not found.same_content or needs_title):
+        if not overtaken and not settled(found, request):
             return False
         if found.same_content:
             fill_in(tx, found.row, request)
@@ -106,46 +130,41 @@ class Pipeline:
         self, job_id: str, request: AddRequest, document_id: int, revision: int, interrupt: Callable[[], None]
     ) -> Draft:
         """Extract, chunk and embed, and write the chunks in batches that nobody sees yet."""
-        texts: list[str] = []
-        ledger: list[LedgerEntry] = []
-        written: list[tuple[int, NewChunk]] = []
-        title: str | None = None
-        offset = 0
-        for part, kind in self._parts(request):
-            title = title or self._title(request, part)
-            passages = self._preparer.passages(part, kind)
-            for batch in self._preparer.batches(part, passages, title, offset, first=len(written)):
+        draft = Draft(document_id, revision)
+        kind = "markdown" if request.is_note else FORMATS[request.doc_type].kind
+        steps = Steps(self._database, job_id, lambda: self._changed(job_id))
+        with closing(self._parts(request, interrupt)) as parts:
+            for part in parts:
                 interrupt()
-                with self._database.write() as tx:
-                    if not documents.exists(tx, document_id):
-                        raise MovedError
-                    ids = chunks.add(tx, document_id, revision, batch)
-                    written += zip(ids, batch, strict=True)
-                    if len(passages) > len(batch):
-                        jobs.progress(tx, job_id, len(written), len(passages), "Generating embeddings")
-                        tx.after_commit(lambda: self._changed(job_id))
-            ledger.append(LedgerEntry(part.name, part.state, part.reason))
-            texts.append(part.text)
-            offset += len(part.text) + len(SEPARATOR)
-        if not written or title is None:
+                draft.title = draft.title or self._title(request, part)
+                draft.take(part, self._preparer.passages(part, kind, draft.offset))
+                steps.part_done(part)
+                whole = len(draft.waiting) // BATCH * BATCH
+                self._embed(draft, whole, interrupt, steps)
+        self._embed(draft, len(draft.waiting), interrupt, steps)
+        if not draft.written:
             raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
-        return Draft(
-            document_id,
-            revision,
-            title,
-            self._given_title(request) is not None,
-            SEPARATOR.join(texts),
-            ledger,
-            written,
-        )
+        return draft
 
-    def _parts(self, request: AddRequest) -> Iterator[tuple[Part, Kind]]:
+    def _embed(self, draft: Draft, count: int, interrupt: Callable[[], None], steps: Steps) -> None:
+        """Embed and write the first `count` of the passages that wait."""
+        assert draft.title is not None or not count
+        passages, draft.waiting = draft.waiting[:count], draft.waiting[count:]
+        for batch in self._preparer.batches(passages, draft.title or "", first=len(draft.written)):
+            interrupt()
+            with self._database.write() as tx:
+                if not documents.exists(tx, draft.document_id):
+                    raise MovedError
+                ids = chunks.add(tx, draft.document_id, draft.revision, batch)
+                draft.written += zip(ids, batch, strict=True)
+            steps.embedded(len(batch), count)
+
+    def _parts(self, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
         if request.is_note:
-            yield Part("text", request.text or ""), "markdown"
+            yield Part("text", request.text or "")
             return
-        extractor = EXTRACTORS[request.doc_type]
-        for part in extractor.parts(self._originals.path(request.content_hash)):
-            yield part, extractor.kind
+        source = Source(self._originals.path(request.content_hash), request.filename or "", request.force_ocr)
+        yield from self._sandbox.parts(request.doc_type, source, interrupt)
 
     def _publish(self, tx: Transaction, job: Row, request: AddRequest, draft: Draft) -> None:
         if self._answered(tx, job, request):
@@ -156,16 +175,16 @@ class Pipeline:
             raise MovedError
         tags, metadata = self._details(tx, request, found)
         content = Content(
-            title=draft.title,
-            titled=draft.titled,
+            title=draft.title or "untitled",
+            titled=self._given_title(request) is not None,
             filename=None if request.is_note else request.filename,
             source_path=request.source_path if found is None else found.row["source_path"],
             doc_type=request.doc_type,
             media_type=request.media_type,
             content_hash=request.content_hash,
             size_bytes=request.size_bytes,
-            metadata=metadata,
-            processing_method="text_extraction",
+            metadata=draft.metadata | metadata,
+            processing_method=draft.method(request.doc_type),
             ledger=draft.ledger,
             accepted=job["seq"],
         )
@@ -210,8 +229,7 @@ class Pipeline:
             return given
         if request.is_note:
             return first_line(part.text)
-        found = part.title or (markdown_title(part.text) if request.doc_type == "markdown" else None)
-        return (found or request.filename or "untitled")[:TITLE_CHARACTERS]
+        return (part.title or request.filename or "untitled")[:TITLE_CHARACTERS]
 
     def _given_title(self, request: AddRequest) -> str | None:
         return request.title or str((request.metadata or {}).get("title") or "") or None

@@ -1,7 +1,7 @@
 """From text to chunks that are ready to be written: cut, put in context, embedded, segmented."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kb import terms
 from kb.embed import Embedder
@@ -15,6 +15,14 @@ from kb.store.meta import IndexVersions
 
 SPECIAL_TOKENS = 2  # what a BERT tokenizer adds to every text
 BATCH = 16  # chunks that are embedded and written at a time: half a second, so that a job stops soon
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A passage and where in its document it stands."""
+
+    text: str
+    anchor: Anchor
 
 
 class Preparer:
@@ -36,31 +44,32 @@ class Preparer:
             terms=terms.VERSION,
         )
 
-    def passages(self, part: Part, kind: Kind) -> list[Passage]:
-        return chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget)
+    def passages(self, part: Part, kind: Kind, offset: int = 0) -> list[Placed]:
+        """What a part is cut into; `offset` is where the part starts in the document's text."""
+        return [
+            Placed(part.text[passage.start : passage.end], anchored(part.anchor, passage, offset))
+            for passage in chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget)
+        ]
 
-    def batches(
-        self, part: Part, passages: Sequence[Passage], title: str, offset: int, first: int
-    ) -> Iterator[list[NewChunk]]:
-        """The passages of one part, embedded; `offset` is where the part starts in the document's text."""
+    def batches(self, passages: Sequence[Placed], title: str, first: int = 0) -> Iterator[list[NewChunk]]:
+        """The passages, embedded; the first one becomes the chunk of that number."""
         for at in range(0, len(passages), BATCH):
-            yield self._batch(part, passages[at : at + BATCH], title, offset, first + at)
+            yield self._batch(passages[at : at + BATCH], title, first + at)
 
-    def _batch(self, part: Part, passages: Sequence[Passage], title: str, offset: int, first: int) -> list[NewChunk]:
-        texts = [part.text[p.start : p.end] for p in passages]
-        vectors = self.embedded([(title, p.heading, text) for text, p in zip(texts, passages, strict=True)])
-        columns = [self.segmented(title, p.heading, text) for text, p in zip(texts, passages, strict=True)]
+    def _batch(self, passages: Sequence[Placed], title: str, first: int) -> list[NewChunk]:
+        vectors = self.embedded([(title, p.anchor.heading, p.text) for p in passages])
+        columns = [self.segmented(title, p.anchor.heading, p.text) for p in passages]
         return [
             NewChunk(
                 index=first + number,
-                text=text,
-                anchor=anchored(part.anchor, passage, offset),
+                text=passage.text,
+                anchor=passage.anchor,
                 title_terms=columns[number][0],
                 heading_terms=columns[number][1],
                 body_terms=columns[number][2],
                 vector=vectors[number],
             )
-            for number, (text, passage) in enumerate(zip(texts, passages, strict=True))
+            for number, passage in enumerate(passages)
         ]
 
     def embedded(self, passages: Sequence[tuple[str, str | None, str]]) -> Vector:
@@ -89,4 +98,5 @@ def shown(title: str, text: str) -> str:
 
 
 def anchored(where: Anchor, passage: Passage, offset: int) -> Anchor:
-    return replace(where, heading=passage.heading, start=offset + passage.start, end=offset + passage.end)
+    headings = chunk.SEPARATOR.join(filter(None, (where.heading, passage.heading)))
+    return replace(where, heading=headings or None, start=offset + passage.start, end=offset + passage.end)

@@ -6,15 +6,16 @@ a process that dies in the middle loses nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
 
 from kb.ingest.chunk import Kind
-from kb.ingest.extract.part import Part
-from kb.ingest.prepare import Preparer
+from kb.ingest.extract import FORMATS, Part
+from kb.ingest.prepare import Placed, Preparer
 from kb.nouns import Anchor, Chunk, Document
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
@@ -97,18 +98,17 @@ class Reindexer:
             old = chunks.of_document(tx, document_id, 0, None)
         revision: int | None = None
         written: list[tuple[int, NewChunk]] = []
-        for offset, part in parts_of(text, old):
-            passages = self._preparer.passages(part, kind_of(document))
-            for batch in self._preparer.batches(part, passages, document.title, offset, first=len(written)):
-                interrupt()
-                with self._database.write() as tx:
-                    if not tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}):
-                        return None
-                    if revision is None:
-                        revision = chunks.next_revision(tx, document_id)
-                        taken.append((document_id, revision))
-                    ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
-                written += zip(ids, batch, strict=True)
+        passages = passages_again(self._preparer, document, text, old)
+        for batch in self._preparer.batches(passages, document.title):
+            interrupt()
+            with self._database.write() as tx:
+                if not tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}):
+                    return None
+                if revision is None:
+                    revision = chunks.next_revision(tx, document_id)
+                    taken.append((document_id, revision))
+                ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
+            written += zip(ids, batch, strict=True)
         return Remade(document_id, row["revision"], revision, written) if revision else None
 
     def _swap(self, tx: Transaction, one: Remade) -> bool:
@@ -147,18 +147,24 @@ class Reindexer:
                     chunks.remove_unpublished(tx, document_id, revision)
 
 
-def kind_of(document: Document) -> Kind:
-    if document.doc_type in ("note", "markdown"):
-        return "markdown"
-    return "code" if document.doc_type == "code" else "text"
+def passages_again(preparer: Preparer, document: Document, text: str, old: Sequence[Chunk]) -> list[Placed]:
+    """What a document's stored text is cut into; `old` is what it was cut into before."""
+    kind: Kind = "markdown" if document.doc_type == "note" else FORMATS[document.doc_type].kind
+    parts = parts_of(text, old, headed=kind == "text")
+    return [passage for offset, part in parts for passage in preparer.passages(part, kind, offset)]
 
 
-def parts_of(text: str, old: Sequence[Chunk]) -> Iterator[tuple[int, Part]]:
-    """The parts that the text was joined from, with their offsets: chunks never cross a part."""
-    places = [(c.anchor.page, c.anchor.slide, c.anchor.sheet, c.anchor.start or 0) for c in old]
-    groups = [(place, min(start for *_, start in group)) for place, group in groupby(places, key=lambda p: p[:3])]
+def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterator[tuple[int, Part]]:
+    """The parts that the text was joined from, with their offsets: chunks never cross a part.
+
+    With `headed`, headings are the parts' (a bookmark, a range of cells); else they were found in the text.
+    """
+    places = [(replace(c.anchor, start=None, end=None), c.anchor.start or 0) for c in old]
+    if not headed:
+        places = [(replace(anchor, heading=None), start) for anchor, start in places]
+    groups = [(anchor, min(start for _, start in group)) for anchor, group in groupby(places, key=itemgetter(0))]
     if not groups:  # every chunk was lost: what is known is the text
-        groups = [((None, None, None), 0)]
+        groups = [(Anchor(), 0)]
     starts = [0, *(start for _, start in groups[1:])]
-    for ((page, slide, sheet), _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
-        yield start, Part("part", text[start:end], Anchor(page=page, slide=slide, sheet=sheet))
+    for (anchor, _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
+        yield start, Part("part", text[start:end], anchor)

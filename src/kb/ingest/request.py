@@ -76,6 +76,13 @@ def known(tx: Transaction, request: AddRequest) -> Known | None:
     return Known(candidates[0], same_content=True) if candidates else None
 
 
+def settled(found: Known, request: AddRequest) -> bool:
+    """Whether the document already is what the request asks for, tags and metadata apart."""
+    needs_title = request.title is not None and not found.row["titled"]
+    needs_ocr = request.force_ocr and found.row["processing_method"] == "text_extraction"
+    return found.same_content and not needs_title and not needs_ocr
+
+
 def fill_in(tx: Transaction, row: Row, request: AddRequest) -> None:
     """What a second request for the same content adds: new tags, metadata keys that were missing."""
     held = documents.tags_of(tx, [row["id"]])[row["id"]]

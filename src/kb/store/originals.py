@@ -22,6 +22,7 @@ from kb.store.folder import sync_folder
 
 log = logging.getLogger(__name__)
 
+EDGE = 65536  # bytes of a file's start and end that are kept at hand
 LEAST_FREE = 64 * 2**20  # bytes
 STAGED_FILES = 4  # how many files of the greatest size may be on their way in at once
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -69,6 +70,7 @@ class Staged:
         self._taken = 0
         self._hash = hashlib.sha256()
         self._head = b""
+        self._tail = b""
         self._file = path.open("xb")
 
     def write(self, data: bytes) -> None:
@@ -82,15 +84,21 @@ class Staged:
                 max_size_mb=self._limit // 2**20,
             )
         self._hash.update(data)
-        if len(self._head) < 65536:
-            self._head += data[: 65536 - len(self._head)]
+        if len(self._head) < EDGE:
+            self._head += data[: EDGE - len(self._head)]
+        self._tail = (self._tail + data[-EDGE:])[-EDGE:]
         with storage_errors():
             self._file.write(data)
 
     @property
     def head(self) -> bytes:
-        """The first bytes, enough to tell what kind of file it is."""
+        """The first bytes, which mostly tell what kind of file it is."""
         return self._head
+
+    @property
+    def tail(self) -> bytes:
+        """The last bytes, where an archive lists what is in it."""
+        return self._tail
 
     @property
     def sha256(self) -> str:

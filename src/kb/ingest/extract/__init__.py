@@ -1,27 +1,67 @@
-"""One extractor per format. Each yields the parts of a file in order, so that memory stays flat on large files."""
+"""One extractor per format. Each yields the parts of a file in order, so that memory stays flat on large files.
 
-from collections.abc import Callable, Iterator
+An extractor is imported when the first file of its kind comes: the engine itself never loads a parser.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from kb.ingest.chunk import Kind
-from kb.ingest.extract import text
+from kb.errors import JobFailure
 from kb.ingest.extract.part import Part
+from kb.ingest.extract.tools import Ocr, Source
 from kb.nouns import DocType
 
-__all__ = ["EXTRACTORS", "Extractor", "Part"]
+if TYPE_CHECKING:  # a process that extracts needs no chunker
+    from kb.ingest.chunk import Kind
+
+__all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "parts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Extractor:
+class Format:
     """How one document type is read, and how its text is chunked."""
 
-    parts: Callable[[Path], Iterator[Part]]
-    kind: Kind = "text"
+    module: str  # in this package, with a function `parts(source, ocr)`
+    kind: "Kind"
 
 
-EXTRACTORS: dict[DocType, Extractor] = {
-    "markdown": Extractor(text.parts, "markdown"),
-    "text": Extractor(text.parts, "text"),
-    "code": Extractor(text.parts, "code"),
+FORMATS: dict[DocType, Format] = {
+    "pdf": Format("pdf", "text"),
+    "docx": Format("docx", "markdown"),
+    "pptx": Format("pptx", "markdown"),
+    "xlsx": Format("xlsx", "text"),
+    "html": Format("html", "markdown"),
+    "image": Format("image", "text"),
+    "svg": Format("svg", "text"),
+    "markdown": Format("markdown", "markdown"),
+    "text": Format("text", "text"),
+    "code": Format("text", "code"),
 }
+
+
+def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
+    """The parts of a file; when none of them has any text, a failure that says what was found instead."""
+    module = import_module(f"{__name__}.{FORMATS[doc_type].module}")
+    textless: list[Part] = []
+    found = False
+    for part in module.parts(source, ocr):
+        found = found or bool(part.text.strip())
+        if not found:
+            textless.append(part)
+        yield part
+    if not found:
+        raise nothing_found(textless)
+
+
+def nothing_found(parts: list[Part]) -> JobFailure:
+    """ "No text found: 12 pages, OCR off." """
+    units = Counter(part.name.split()[0] for part in parts if " " in part.name)
+    counted = [f"{count} {unit}{'s' if count > 1 else ''}" for unit, count in units.items()]
+    failed = Counter(part.outcome for part in parts if part.outcome.state == "failed")
+    if not failed:
+        return JobFailure("no_text", f"No text found: {', '.join(counted) or 'there is nothing to read in it'}.")
+    worst = failed.most_common(1)[0][0]
+    return JobFailure(worst.code, f"No text found: {', '.join([*counted, worst.reason or ''])}.")

@@ -1,17 +1,44 @@
 """A part of a document: what every extractor yields."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from kb.nouns import Anchor, LedgerState
+from kb.nouns import Anchor, Json, LedgerState
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a part. `code` is what the job fails with when no part has any text."""
+
+    state: LedgerState = "ok"
+    reason: str | None = None
+    code: str = "no_text"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A page, a slide, a sheet, or the whole of a text file."""
+    """A page, a slide, a sheet, or the whole of a text file.
+
+    Neighbours with the same name are pieces of one part: the ledger has one entry for them.
+    """
 
     name: str  # as the ledger shows it: "page 3", "slide 2", "sheet Costs", "text"
     text: str
-    anchor: Anchor = Anchor()  # page, slide or sheet
-    state: LedgerState = "ok"
-    reason: str | None = None
+    anchor: Anchor = Anchor()  # page, slide or sheet, and the heading that all of it stands under
+    outcome: Outcome = Outcome()
     title: str | None = None  # the document's title, when this part says it
+    metadata: Json = field(default_factory=dict)  # author and the like, when this part says it
+    number: int = 1  # which of `total` parts this is
+    total: int = 1
+
+    def message(self) -> Json:
+        """Everything but the text, as JSON."""
+        return {name: value for name, value in asdict(self).items() if name != "text"}
+
+    @staticmethod
+    def from_message(message: dict[str, Any], text: str) -> "Part":
+        inner = {"anchor": Anchor(**message["anchor"]), "outcome": Outcome(**message["outcome"])}
+        return Part(**message | inner | {"text": text})
+
+
+EMPTY = Outcome("empty", "no text")

@@ -1,23 +1,15 @@
-"""Markdown, plain text and program sources: one part, decoded."""
+"""Plain text and program sources: one part, decoded."""
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from kb.errors import JobFailure
 from kb.ingest.detect import encoding_of
 from kb.ingest.extract.part import Part
-
-FRONT_MATTER_TITLE = re.compile(r"\A---\n(?:.*\n)*?title:[ \t]*(?P<title>[^\n]+)\n(?:.*\n)*?---(?:\n|\Z)")
-TOP_HEADING = re.compile(r"^#[ \t]+(?P<title>[^\n]+?)[ \t]*#*[ \t]*$", re.MULTILINE)
-TITLE_WITHIN = 10_000  # a title stands at the start
+from kb.ingest.extract.tools import Ocr, Source
 
 
-def parts(path: Path) -> Iterator[Part]:
-    text = decode(path.read_bytes())
-    if not text.strip():
-        raise JobFailure("no_text", "No text found: the file holds only white space.")
-    yield Part("text", text)
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    yield Part("text", decode(source.path.read_bytes()))
 
 
 def decode(data: bytes) -> str:
@@ -32,10 +24,3 @@ def decode(data: bytes) -> str:
         if encoding != "cp1252":
             raise JobFailure("corrupt", f"The file says it is {encoding}, but it is not valid {encoding}.") from None
         return data.decode("latin-1")
-
-
-def markdown_title(text: str) -> str | None:
-    """The title in the front matter, or the first heading of the first level."""
-    head = text[:TITLE_WITHIN]
-    found = FRONT_MATTER_TITLE.match(head) or TOP_HEADING.search(head)
-    return found["title"].strip().strip("\"'") or None if found else None

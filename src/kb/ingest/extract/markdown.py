@@ -1,0 +1,24 @@
+"""Markdown: one part, as it is; its title from the front matter or the first heading."""
+
+import re
+from collections.abc import Iterator
+
+from kb.ingest.extract.part import Part
+from kb.ingest.extract.text import decode
+from kb.ingest.extract.tools import Ocr, Source
+
+FRONT_MATTER_TITLE = re.compile(r"\A---\n(?:.*\n)*?title:[ \t]*(?P<title>[^\n]+)\n(?:.*\n)*?---(?:\n|\Z)")
+TOP_HEADING = re.compile(r"^#[ \t]+(?P<title>[^\n]+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+TITLE_WITHIN = 10_000  # a title stands at the start
+
+
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    text = decode(source.path.read_bytes())
+    yield Part("text", text, title=title_of(text))
+
+
+def title_of(text: str) -> str | None:
+    """The title in the front matter, or the first heading of the first level."""
+    head = text[:TITLE_WITHIN]
+    found = FRONT_MATTER_TITLE.match(head) or TOP_HEADING.search(head)
+    return found["title"].strip().strip("\"'") or None if found else None

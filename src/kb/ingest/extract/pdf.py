@@ -1,0 +1,142 @@
+"""PDF: a part for every page, its text as it stands on the page, or read from the scan that it is."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from kb.errors import JobFailure
+from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.tidy import one_line, tidy
+from kb.ingest.extract.tools import Ocr, Source
+from kb.nouns import Anchor, Json
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PAGES = 20_000
+MAX_OUTLINE = 20_000  # entries
+MAX_TITLE = 200  # characters of a heading
+SEPARATOR = " > "  # between the parts of a heading path
+PAGE_CHARACTERS = 5_000_000
+SCANNED_BELOW = 32  # letters and digits: a page with more has a text of its own
+COVERS = 0.5  # of the page, by one image: then the page is a picture of a page
+POINTS_PER_INCH = 72
+OCR_DPI = 200
+OCR_PIXELS = 12_000_000  # a page whose box is huge is rendered smaller
+NO_TITLE = re.compile(r"untitled|anonymous|unspecified|(microsoft \w+ - )?[^ ]*\.\w{2,4}|[\W\d]*", re.IGNORECASE)
+# How pdfium marks a word that is cut at a line end; the rest of the word follows on the next line.
+CUT_WORD = re.compile("\ufffe[ \t]*(?:\r\n|\n)?|\u00ad[ \t]*(?:\r\n|\n)")
+KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+
+
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
+    document = opened(source)
+    total = len(document)
+    if not total:
+        raise JobFailure("corrupt", "The PDF has no pages.")
+    if total > MAX_PAGES:
+        raise JobFailure("too_complex", f"The PDF has {total} pages; {MAX_PAGES} are the most that are read.")
+    details = document.get_metadata_dict()
+    headings = outline(document)
+    for index in range(total):
+        text, outcome = page_text(document, index, source, ocr)
+        yield Part(
+            name=f"page {index + 1}",
+            text=text,
+            anchor=Anchor(page=index + 1, heading=headings[index]),
+            outcome=outcome,
+            title=title_of(details) if index == 0 else None,
+            metadata=metadata_of(details) if index == 0 else {},
+            number=index + 1,
+            total=total,
+        )
+
+
+def opened(source: Source) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(source.path)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            raise JobFailure("encrypted", "The PDF is protected with a password.") from None
+        raise JobFailure("corrupt", "The file starts like a PDF but cannot be read as one.") from None
+
+
+def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> tuple[str, Outcome]:
+    try:
+        page = document[index]
+    except pypdfium2.PdfiumError:
+        return "", Outcome("failed", "the page cannot be read", "corrupt")
+    try:
+        text = own_text(page)
+        if not source.force_ocr and not is_scan(page, text):
+            return text, Outcome() if text else EMPTY
+        found = ocr.read(rendered(page))
+        # What stands on the page is kept when reading the image gave nothing.
+        return found.text or text, found.outcome
+    except pypdfium2.PdfiumError as error:
+        return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt")
+    finally:
+        page.close()
+
+
+def own_text(page: pypdfium2.PdfPage) -> str:
+    written = page.get_textpage()
+    try:
+        count = written.count_chars()
+        if count > PAGE_CHARACTERS:
+            raise JobFailure("too_complex", f"A page of the PDF holds {count} characters.")
+        return tidy(CUT_WORD.sub("", written.get_text_range(0, count)))
+    finally:
+        written.close()
+
+
+def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
+    if sum(character.isalnum() for character in text) >= SCANNED_BELOW:
+        return False
+    width, height = page.get_size()
+    for image in page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE]):
+        left, bottom, right, top = image.get_bounds()
+        if (right - left) * (top - bottom) > COVERS * width * height:
+            return True
+    return False
+
+
+def rendered(page: pypdfium2.PdfPage) -> "Image":
+    width, height = page.get_size()
+    wanted = OCR_DPI / POINTS_PER_INCH
+    scale = min(wanted, (OCR_PIXELS / max(width * height, 1)) ** 0.5)
+    image: Image = page.render(scale=scale, grayscale=True).to_pil()
+    return image
+
+
+def outline(document: pypdfium2.PdfDocument) -> list[str | None]:
+    """For every page, the path of the bookmark that it stands under."""
+    starts: dict[int, str] = {}  # the first bookmark of a page
+    path: list[str] = []
+    for entry in islice(document.get_toc(), MAX_OUTLINE):
+        path[entry.level :] = [one_line(entry.get_title())[:MAX_TITLE]]
+        place = entry.get_dest()
+        page = place.get_index() if place else None
+        if page is not None:
+            starts.setdefault(page, SEPARATOR.join(filter(None, path)))
+    held: str | None = None
+    headings: list[str | None] = []
+    for page in range(len(document)):
+        held = starts.get(page, held)
+        headings.append(held)
+    return headings
+
+
+def title_of(details: dict[str, str]) -> str | None:
+    """The title that the file gives itself, unless it is what a program put there."""
+    title = one_line(details.get("Title") or "")
+    return None if NO_TITLE.fullmatch(title) else title
+
+
+def metadata_of(details: dict[str, str]) -> Json:
+    found = {name: one_line(details.get(key) or "") for key, name in KEYS.items()}
+    return {name: value for name, value in found.items() if value and not NO_TITLE.fullmatch(value)}

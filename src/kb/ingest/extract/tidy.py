@@ -1,0 +1,36 @@
+"""Text as a reader would type it: ligatures, odd spaces, line ends and words cut at them put right."""
+
+import re
+
+LIGATURES = str.maketrans(
+    {
+        "ﬀ": "ff",
+        "ﬁ": "fi",
+        "ﬂ": "fl",
+        "ﬃ": "ffi",
+        "ﬄ": "ffl",
+        "ﬅ": "st",
+        "ﬆ": "st",
+        "\u00ad": None,  # soft hyphen
+        "\u200b": None,  # zero-width space
+        "\ufeff": None,
+        "\x00": None,
+    }
+)
+LINE_ENDS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+SPACES = re.compile(r"[^\S\n]+")
+AROUND_LINE_END = re.compile(r" ?\n ?")
+BLANK_LINES = re.compile(r"\n{3,}")
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffe\uffff]")
+
+
+def tidy(text: str) -> str:
+    """One space between words, no space at the edges of a line, one blank line at most."""
+    text = LINE_ENDS.sub("\n", text).translate(LIGATURES)
+    text = CONTROLS.sub(" ", text)
+    text = AROUND_LINE_END.sub("\n", SPACES.sub(" ", text))
+    return BLANK_LINES.sub("\n\n", text).strip()
+
+
+def one_line(text: str) -> str:
+    return " ".join(tidy(text).split())

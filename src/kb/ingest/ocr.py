@@ -1,0 +1,87 @@
+"""Text in images: which engine reads it, and how what it found becomes lines.
+
+Tesseract is used where it is installed with its data, because it is faster and smaller; RapidOCR comes with pip alone.
+An engine is loaded inside a sandboxed process, never in the engine of kb.
+"""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+from kb.errors import JobFailure
+
+TESSERACT_SECONDS = 150
+
+
+@dataclass(frozen=True, slots=True)
+class OcrChoice:
+    engine: str | None = None
+    missing: str | None = None  # why there is none
+    missing_code: str = "ocr_failed"  # what a document fails with that only OCR could have read
+
+
+class Reader(Protocol):
+    def text(self, pixels: bytes, width: int, height: int) -> str:
+        """The text in a gray image, line by line."""
+
+
+def choose(setting: str) -> OcrChoice:
+    """What `KB_OCR` asks for, as far as it is installed."""
+    if setting == "off":
+        return OcrChoice(missing="OCR off", missing_code="no_text")
+    if setting in ("auto", "tesseract") and has_tesseract():
+        return OcrChoice("tesseract")
+    if setting in ("auto", "rapidocr") and find_spec("rapidocr"):
+        return OcrChoice("rapidocr")
+    missing = {"tesseract": "Tesseract not found", "rapidocr": "RapidOCR not installed"}
+    return OcrChoice(missing=f"OCR failed: {missing.get(setting, 'neither Tesseract nor RapidOCR is installed')}")
+
+
+def has_tesseract() -> bool:
+    """Installed, and with the data of at least one language."""
+    program = shutil.which("tesseract")
+    if program is None:
+        return False
+    listed = subprocess.run([program, "--list-langs"], capture_output=True, text=True, timeout=10, check=False)
+    return listed.returncode == 0 and bool(languages(listed.stdout))
+
+
+def languages(listing: str) -> list[str]:
+    """The languages in what Tesseract lists: English first, orientation data left out."""
+    found = [line.strip() for line in listing.splitlines()[1:] if line.strip() not in ("", "osd", "equ")]
+    return sorted(found, key=lambda language: (language != "eng", language))
+
+
+def load_reader(engine: str) -> Reader:
+    if engine == "tesseract":
+        return Tesseract()
+    from kb.ingest.rapid import RapidReader  # noqa: PLC0415 - heavy, and only needed with a first image
+
+    return RapidReader()
+
+
+class Tesseract:
+    """The program, over pipes: it writes no file either."""
+
+    def __init__(self) -> None:
+        self._program = shutil.which("tesseract") or "tesseract"
+        listed = subprocess.run([self._program, "--list-langs"], capture_output=True, text=True, check=False)
+        self._languages = "+".join(languages(listed.stdout)[:4]) or "eng"
+
+    def text(self, pixels: bytes, width: int, height: int) -> str:
+        image = b"P5 %d %d 255\n" % (width, height) + pixels
+        try:
+            done = subprocess.run(
+                [self._program, "stdin", "stdout", "-l", self._languages, "--psm", "1"],
+                input=image,
+                capture_output=True,
+                timeout=TESSERACT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise JobFailure("timeout", f"Tesseract took more than {TESSERACT_SECONDS} seconds.") from None
+        if done.returncode:
+            raise JobFailure("ocr_failed", done.stderr.decode(errors="replace").strip()[-300:] or "Tesseract failed.")
+        return done.stdout.decode(errors="replace")

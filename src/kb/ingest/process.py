@@ -1,0 +1,140 @@
+"""One sandboxed process, seen from the engine: started when needed, watched while it lives, killed without regret."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kb.errors import JobFailure
+from kb.ingest.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
+
+PROGRAM = (sys.executable, "-m", "kb.ingest.sandboxed")
+TICK = 0.05  # seconds between two looks at memory, time and whether to go on
+PIECE = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    memory_mb: int  # resident
+    seconds: float  # that the engine waits for the next answer
+    output_mb: int  # of one answer
+    idle_seconds: float  # without a request, after which the process ends and its memory is free again
+
+
+class GoneError(Exception):
+    """The process had ended before it was asked; another one will answer."""
+
+
+class Process:
+    """Not for several threads at once. What goes wrong is a JobFailure, and then the process is gone."""
+
+    def __init__(self, limits: Limits, program: Sequence[str] = PROGRAM) -> None:
+        self._limits = limits
+        self._over_memory = False
+        self._popen = subprocess.Popen(
+            [*program, str(limits.memory_mb * 2**20), str(limits.idle_seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C is meant for the engine, which then ends its processes
+        )
+        assert self._popen.stdin
+        assert self._popen.stdout
+        self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self._out, False)
+        threading.Thread(target=self._watch, name=f"watch-{self.pid}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def send(self, frame: Frame, interrupt: Callable[[], None]) -> None:
+        """Ask for something; `interrupt` raises when nobody wants the answer any more."""
+        data = memoryview(pack(frame))
+        deadline = time.monotonic() + self._limits.seconds
+        while data:
+            self._await(self._in, select.POLLOUT, deadline, interrupt)
+            try:
+                data = data[os.write(self._in, data[:PIECE]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise self._ended() from None
+
+    def receive(self, interrupt: Callable[[], None]) -> Frame:
+        """The next answer. The time limit counts only while somebody waits here."""
+        deadline = time.monotonic() + self._limits.seconds
+        message_bytes, payload_bytes = HEAD.unpack(self._exactly(HEAD.size, deadline, interrupt))
+        if message_bytes > MESSAGE_BYTES or payload_bytes > self._limits.output_mb * 2**20:
+            raise self._failed("too_complex", f"It gives more than {self._limits.output_mb} MB at once.")
+        return unpack(self._exactly(message_bytes + payload_bytes, deadline, interrupt), message_bytes)
+
+    def kill(self) -> None:
+        """At once, whatever it does, with everything that it started."""
+        if self._popen.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._popen.wait()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            assert pipe
+            pipe.close()
+
+    def _exactly(self, size: int, deadline: float, interrupt: Callable[[], None]) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            self._await(self._out, select.POLLIN, deadline, interrupt)
+            try:
+                piece = os.read(self._out, min(PIECE, size - len(data)))
+            except BlockingIOError:
+                continue
+            if not piece:
+                raise self._ended()
+            data += piece
+        return data
+
+    def _await(self, descriptor: int, event: int, deadline: float, interrupt: Callable[[], None]) -> None:
+        poll = select.poll()
+        poll.register(descriptor, event)
+        while not poll.poll(TICK * 1000):
+            interrupt()
+            if time.monotonic() > deadline:
+                raise self._failed("timeout", f"It gave no answer for {self._limits.seconds:g} seconds.")
+
+    def _watch(self) -> None:
+        while self.alive:
+            if (resident(self.pid) or 0) > self._limits.memory_mb * 2**20:
+                self._over_memory = True
+                self._popen.kill()
+            time.sleep(TICK)
+
+    def _ended(self) -> JobFailure | GoneError:
+        code = self._popen.wait()
+        if self._over_memory:
+            return self._failed("out_of_memory", f"It takes more than {self._limits.memory_mb} MB of memory.")
+        if code == 0:
+            self.kill()
+            return GoneError()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return self._failed("crashed", f"The process that read it ended by {how}.")
+
+    def _failed(self, code: str, message: str) -> JobFailure:
+        self.kill()
+        return JobFailure(code, message)
+
+
+def resident(pid: int) -> int | None:
+    """Bytes of memory that a process really holds; None where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

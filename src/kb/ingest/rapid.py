@@ -1,0 +1,65 @@
+"""RapidOCR, loaded inside a sandboxed process: boxes of text, put into reading order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from rapidocr import EngineType, RapidOCR
+
+SAME_LINE = 0.5  # of a box's height: what overlaps by more stands on one line
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    left: float
+    top: float
+    right: float
+    bottom: float
+    text: str
+
+
+class RapidReader:
+    def __init__(self) -> None:
+        engine = available_engine()
+        self._read = RapidOCR(
+            params={
+                "Global.use_cls": False,  # it turns upright lines upside down
+                "Global.log_level": "critical",
+                "Global.max_side_len": 2000,
+                **{f"{step}.engine_type": engine for step in ("Det", "Cls", "Rec")},
+            }
+        )
+
+    def text(self, pixels: bytes, width: int, height: int) -> str:
+        gray = np.frombuffer(pixels, np.uint8).reshape(height, width)
+        found: Any = self._read(np.stack([gray] * 3, axis=-1))
+        if not found.txts:
+            return ""
+        boxes = [box(corners, text) for corners, text in zip(found.boxes, found.txts, strict=True)]
+        return "\n".join(" ".join(one.text for one in line) for line in lines(boxes))
+
+
+def available_engine() -> EngineType:
+    """The runtime that the embedding model uses too."""
+    return EngineType.OPENVINO if find_spec("openvino") else EngineType.ONNXRUNTIME
+
+
+def box(corners: Any, text: str) -> Box:
+    xs, ys = corners[:, 0], corners[:, 1]
+    return Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text)
+
+
+def lines(boxes: Sequence[Box]) -> list[list[Box]]:
+    """Boxes that stand beside each other make a line, read from left to right."""
+    made: list[list[Box]] = []
+    for one in sorted(boxes, key=lambda b: (b.top + b.bottom, b.left)):
+        last = made[-1][-1] if made else None
+        if last and min(last.bottom, one.bottom) - max(last.top, one.top) > SAME_LINE * min(
+            last.bottom - last.top, one.bottom - one.top
+        ):
+            made[-1].append(one)
+        else:
+            made.append([one])
+    return [sorted(line, key=lambda b: b.left) for line in made]

@@ -1,0 +1,131 @@
+"""Extraction in processes of its own: a segfault, hang or memory hog fails one job, and the next one runs at once.
+
+Images are read in one further process, which alone holds the OCR models and has limits of its own. It ends when
+no image came for a while, and its memory is free again. Nothing is started before the first file needs it.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from kb.errors import JobFailure
+from kb.ingest.extract import Part, Source
+from kb.ingest.frames import Frame
+from kb.ingest.ocr import OcrChoice
+from kb.ingest.process import PROGRAM, TICK, GoneError, Limits, Process
+from kb.nouns import DocType
+
+EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
+OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
+DOCUMENT_MB = 256  # of text in all
+
+Interrupt = Callable[[], None]
+
+
+class Sandbox:
+    """For several threads: each extraction has a process to itself until it ends."""
+
+    def __init__(
+        self,
+        choose_ocr: Callable[[], OcrChoice],
+        limits: Limits = EXTRACT_LIMITS,
+        ocr_limits: Limits = OCR_LIMITS,
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        self._choose_ocr = cache(choose_ocr)  # looking for Tesseract takes a moment: not at start
+        self._limits = limits
+        self._ocr_limits = ocr_limits
+        self._program = program
+        self._lock = threading.Lock()
+        self._idle: list[Process] = []
+        self._reading = threading.Lock()  # one image at a time, in one process: OCR takes much memory
+        self._reader: Process | None = None
+
+    def parts(self, doc_type: DocType, source: Source, interrupt: Interrupt) -> Iterator[Part]:
+        """The parts of a file. `interrupt` raises when it should stop, and is called in the middle of a page too."""
+        ocr = self._choose_ocr()
+        request = {
+            "do": "extract",
+            "doc_type": doc_type,
+            "path": str(source.path),
+            "name": source.name,
+            "force_ocr": source.force_ocr,
+            "ocr_missing": ocr.missing,
+            "ocr_missing_code": ocr.missing_code,
+        }
+        process, frame = self._asked(Frame(request), interrupt)
+        size = 0
+        try:
+            while frame.message["kind"] in ("part", "read"):
+                if frame.message["kind"] == "read":
+                    process.send(self._read(frame, interrupt), interrupt)
+                else:
+                    size += len(frame.payload)
+                    if size > DOCUMENT_MB * 2**20:
+                        raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
+                    yield Part.from_message(frame.message["part"], frame.payload.decode())
+                frame = process.receive(interrupt)
+        except GoneError:
+            raise JobFailure("crashed", "The process that read it ended in the middle.") from None
+        except BaseException:
+            process.kill()  # failed or cancelled, or nobody wants the rest
+            raise
+        with self._lock:
+            self._idle.append(process)
+        check(frame)
+
+    def close(self) -> None:
+        with self._lock:
+            for process in self._idle:
+                process.kill()
+            self._idle.clear()
+        with self._reading:
+            if self._reader:
+                self._reader.kill()
+
+    def _asked(self, request: Frame, interrupt: Interrupt) -> tuple[Process, Frame]:
+        """A process and its first answer; one that had ended of idleness is replaced."""
+        while True:
+            with self._lock:
+                process = self._idle.pop() if self._idle else Process(self._limits, self._program)
+            try:
+                process.send(request, interrupt)
+                return process, process.receive(interrupt)
+            except GoneError:
+                continue
+            except BaseException:
+                process.kill()
+                raise
+
+    def _read(self, image: Frame, interrupt: Interrupt) -> Frame:
+        """The text in an image. What goes wrong with it is its page's failure, not the document's."""
+        request = Frame({"do": "read", "engine": self._choose_ocr().engine} | image.message, image.payload)
+        while not self._reading.acquire(timeout=TICK):
+            interrupt()
+        try:
+            return self._answered(request, interrupt)
+        except JobFailure as failure:
+            return Frame({"failure": f"OCR failed: {failure.message}"})
+        finally:
+            self._reading.release()
+
+    def _answered(self, request: Frame, interrupt: Interrupt) -> Frame:
+        while True:
+            self._reader = self._reader or Process(self._ocr_limits, self._program)
+            process, self._reader = self._reader, None
+            try:
+                process.send(request, interrupt)
+                answer = process.receive(interrupt)
+            except GoneError:
+                continue
+            except BaseException:
+                process.kill()
+                raise
+            self._reader = process
+            check(answer)
+            return answer
+
+
+def check(frame: Frame) -> None:
+    if frame.message["kind"] == "failure":
+        raise JobFailure(frame.message["code"], frame.message["message"])

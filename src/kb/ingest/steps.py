@@ -1,0 +1,42 @@
+"""How far a job is, written down as it goes: by parts where a file has several, else by passages."""
+
+import time
+from collections.abc import Callable
+
+from kb.ingest.extract.part import Part
+from kb.store import jobs
+from kb.store.backend import Database
+
+EVERY = 0.2  # seconds at least between two records: each is a write to the disk
+
+
+class Steps:
+    """`changed` is called after each record, so that whoever watches looks again."""
+
+    def __init__(self, database: Database, job_id: str, changed: Callable[[], None]) -> None:
+        self._database = database
+        self._job_id = job_id
+        self._changed = changed
+        self._recorded = 0.0
+        self._by_parts = False
+        self._embedded = 0
+
+    def part_done(self, part: Part) -> None:
+        """The next one is under way: reading it, from a scan even, is what takes the time."""
+        self._by_parts = part.total > 1
+        if part.number < part.total:
+            unit = part.name.split()[0]
+            self._record(part.number, part.total, f"Processing {unit} {part.number + 1} of {part.total}")
+
+    def embedded(self, passages: int, total: int) -> None:
+        self._embedded += passages
+        if not self._by_parts and self._embedded < total:
+            self._record(self._embedded, total, "Generating embeddings")
+
+    def _record(self, completed: int, total: int, step: str) -> None:
+        if time.monotonic() - self._recorded < EVERY:
+            return
+        with self._database.write() as tx:
+            jobs.progress(tx, self._job_id, completed, total, step)
+            tx.after_commit(self._changed)
+        self._recorded = time.monotonic()
