@@ -17,6 +17,7 @@ from kb.ingest.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
 PROGRAM = (sys.executable, "-m", "kb.ingest.sandboxed")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
 PIECE = 2**18
+NO_MEMORY = (b"memory allocation of", b"std::bad_alloc", b"MemoryError", b"Out of memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,16 @@ class Process:
             [*program, str(limits.memory_mb * 2**20), str(limits.idle_seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is meant for the engine, which then ends its processes
         )
         assert self._popen.stdin
         assert self._popen.stdout
+        assert self._popen.stderr
         self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
+        os.set_blocking(self._popen.stderr.fileno(), False)
         threading.Thread(target=self._watch, name=f"watch-{self.pid}", daemon=True).start()
 
     @property
@@ -85,7 +88,7 @@ class Process:
         if self._popen.poll() is None:
             os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait()
-        for pipe in (self._popen.stdin, self._popen.stdout):
+        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             assert pipe
             pipe.close()
 
@@ -119,13 +122,19 @@ class Process:
 
     def _ended(self) -> JobFailure | GoneError:
         code = self._popen.wait()
-        if self._over_memory:
+        if self._over_memory or self._ran_out():
             return self._failed("out_of_memory", f"It takes more than {self._limits.memory_mb} MB of memory.")
         if code == 0:
             self.kill()
             return GoneError()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return self._failed("crashed", f"The process that read it ended by {how}.")
+
+    def _ran_out(self) -> bool:
+        """Whether it said with its last words that it got no more memory."""
+        assert self._popen.stderr
+        last_words = self._popen.stderr.read() or b""
+        return any(sign in last_words for sign in NO_MEMORY)
 
     def _failed(self, code: str, message: str) -> JobFailure:
         self.kill()

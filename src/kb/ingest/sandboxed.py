@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+OUR_OWN_FAULT = (AttributeError, NameError, TypeError, AssertionError, ImportError)
+
+
 class Pipe:
     """The connection to the engine: what libraries print goes nowhere near it."""
 
@@ -32,6 +35,7 @@ class Pipe:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1):
             os.dup2(nowhere, standard)
+        os.set_blocking(2, False)  # nobody reads along: what does not fit into the pipe is dropped
 
     def send(self, message: dict[str, Any], payload: bytes = b"") -> None:
         data = memoryview(pack(Frame(message, payload)))
@@ -101,7 +105,8 @@ class Server:
         except RecursionError:
             self._fail("too_complex", "It is nested too deeply to be read.")
         except Exception as error:  # noqa: BLE001 - a parser that stumbles over a file says nothing about the next one
-            self._fail("corrupt", f"It cannot be read: {type(error).__name__}: {str(error)[:300]}")
+            code = "internal" if isinstance(error, OUR_OWN_FAULT) else "corrupt"
+            self._fail(code, f"It cannot be read: {type(error).__name__}: {str(error)[:300]}")
 
     def _read(self, request: Frame) -> str:
         message = request.message

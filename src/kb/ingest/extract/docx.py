@@ -1,0 +1,126 @@
+"""DOCX: the text in order as Markdown, with headings, tables, notes and comments where they belong.
+
+One part: a DOCX file knows no pages. Headers and footers, which stand on every page, follow once at the end.
+"""
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from kb.ingest.extract.drawings import alt_texts, drawing_texts
+from kb.ingest.extract.ooxml import Package
+from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.styles import Styles
+from kb.ingest.extract.tables import markdown_table
+from kb.ingest.extract.tidy import tidy
+from kb.ingest.extract.tools import Ocr, Source
+from kb.ingest.extract.xml import attribute, local
+
+# Text that is not there: deleted, moved away, a field's formula, a second copy for old programs.
+SKIPPED = {"del", "moveFrom", "instrText", "delText", "Fallback", "pPr", "rPr", "sectPr", "tblPr", "tcPr", "trPr"}
+CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
+
+
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    package = Package(source.path)
+    name = package.main()
+    body = Body(package, name)
+    blocks = [*body.blocks(package.xml(name)), *body.surroundings()]
+    text = "\n\n".join(filter(None, blocks))
+    outcome = Outcome() if text else EMPTY
+    yield Part("text", text, outcome=outcome, title=package.title or body.title, metadata=package.metadata)
+
+
+class Body:
+    def __init__(self, package: Package, name: str) -> None:
+        self._package = package
+        self._name = name
+        self.title: str | None = None  # the first paragraph that looks like one
+        self._styles = Styles(package, name)
+        self._notes = {kind: self._read_notes(kind) for kind in NOTES.values()}
+
+    def blocks(self, element: etree._Element) -> Iterator[str]:
+        """Paragraphs and tables, in order, however deeply they are wrapped."""
+        for child in element:
+            kind = local(child)
+            if kind == "p":
+                yield from self._paragraph(child)
+            elif kind == "tbl":
+                yield self._table(child)
+            elif kind not in SKIPPED:
+                yield from self.blocks(child)
+
+    def surroundings(self) -> Iterator[str]:
+        """Headers and footers, each text once, and what charts and diagrams say."""
+        seen = set()
+        for name in self._package.related(self._name, "header", "footer"):
+            for block in self.blocks(self._package.xml(name)):
+                if block not in seen:
+                    seen.add(block)
+                    yield block
+        yield from drawing_texts(self._package, self._name)
+
+    def _paragraph(self, element: etree._Element) -> Iterator[str]:
+        notes: list[str] = []
+        boxes: list[etree._Element] = []
+        text = tidy("".join(self._runs(element, notes, boxes)))
+        if text:
+            yield self._dressed(element, text)
+        for box in boxes:
+            yield from self.blocks(box)
+        yield from notes
+
+    def _dressed(self, element: etree._Element, text: str) -> str:
+        level, is_item = self._styles.of(element)
+        if level:
+            self.title = self.title or text
+            return f"{'#' * level} {' '.join(text.split())}"
+        return f"- {text}" if is_item else text
+
+    def _runs(self, element: etree._Element, notes: list[str], boxes: list[etree._Element]) -> Iterator[str]:
+        for child in element:
+            kind = local(child)
+            if kind == "t":  # of a run, or of an equation
+                yield child.text or ""
+            elif kind in CHARACTERS:
+                yield CHARACTERS[kind]
+            elif kind == "txbxContent":
+                boxes.append(child)
+            elif kind in NOTES:
+                notes.append(self._notes[NOTES[kind]].pop(attribute(child, "id") or "", ""))
+            elif kind == "docPr":
+                yield from alt_texts(child)
+            elif kind not in SKIPPED:
+                yield from self._runs(child, notes, boxes)
+
+    def _table(self, element: etree._Element) -> str:
+        rows = [
+            [" ".join(self.blocks(cell)) for cell in row.iter("{*}tc") if cell.getparent() is row or in_row(cell, row)]
+            for row in element.iterchildren("{*}tr")
+        ]
+        return markdown_table(rows)
+
+    def _read_notes(self, kind: str) -> dict[str, str]:
+        """Notes by id; separators have no text."""
+        found: dict[str, str] = {}
+        for name in self._package.related(self._name, kind):
+            for note in self._package.xml(name):
+                author = attribute(note, "author")
+                text = " ".join(" ".join(self._note_blocks(note)).split())
+                if text:
+                    found[attribute(note, "id") or ""] = f"[{author}: {text}]" if author else f"[{text}]"
+        return found
+
+    def _note_blocks(self, note: etree._Element) -> Iterator[str]:
+        return (tidy("".join(self._runs(paragraph, [], []))) for paragraph in note.iter("{*}p"))
+
+
+def in_row(cell: etree._Element, row: etree._Element) -> bool:
+    """Whether a cell is the row's own, wrapped in a content control, and not one of a table inside it."""
+    outer = cell.getparent()
+    while outer is not None and outer is not row:
+        if local(outer) in ("tbl", "tc"):
+            return False
+        outer = outer.getparent()
+    return outer is row

@@ -1,0 +1,57 @@
+"""HTML: the page as Markdown, with its headings, lists and tables; scripts and addresses are left out."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+from kb.errors import JobFailure
+from kb.ingest.detect import BOMS
+from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.text import decode
+from kb.ingest.extract.tidy import one_line
+from kb.ingest.extract.tools import Ocr, Source
+from kb.nouns import Json
+
+CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
+CHARSET_WITHIN = 4096  # bytes
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
+OPTIONS = ConversionOptions(
+    strip_tags=["a"],  # a link's text says something, its address does not
+    autolinks=False,
+    inline_data_media="alt_text_only",
+    preprocessing=PreprocessingOptions(remove_navigation=False, remove_forms=False),
+)
+
+
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    page = convert(decoded(source.path.read_bytes()), OPTIONS)
+    if page.warnings:  # beyond some depth of nesting, text would be missing
+        raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
+    text = IMAGE.sub(r"[\1]", FRONT_MATTER.sub("", page.content or "")).replace("[]", "").strip()
+    about = page.metadata.document if page.metadata else None
+    yield Part(
+        "text",
+        text,
+        outcome=Outcome() if text else EMPTY,
+        title=one_line(about.title or "") or None if about else None,
+        metadata=details(about) if about else {},
+    )
+
+
+def decoded(data: bytes) -> str:
+    """As its byte order mark says, or the page itself, or as it looks."""
+    stated = CHARSET.search(data[:CHARSET_WITHIN])
+    if stated and not any(data.startswith(bom) for bom, _ in BOMS):
+        try:
+            return data.decode(stated[1].decode(), errors="replace")
+        except LookupError:
+            pass  # a name that nobody knows
+    return decode(data)
+
+
+def details(about: Any) -> Json:
+    found = {"author": about.author, "description": about.description, "keywords": ", ".join(about.keywords or ())}
+    return {name: one_line(value) for name, value in found.items() if value and value.strip()}

@@ -1,0 +1,80 @@
+"""JPG and PNG: what can be read in the picture, and what its maker wrote about it.
+
+A picture without any text can still be found by its name: that is the one passage it has then.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+
+from kb.errors import JobFailure
+from kb.ingest.extract.part import Outcome, Part
+from kb.ingest.extract.tidy import tidy
+from kb.ingest.extract.tools import Ocr, Source
+
+MAX_PIXELS = 120_000_000  # unpacked, they must fit into the memory that is allowed
+OCR_PIXELS = 12_000_000  # a larger picture is made smaller before it is read
+EXIF_TEXTS = (ExifTags.Base.ImageDescription, ExifTags.Base.XPTitle, ExifTags.Base.XPSubject, ExifTags.Base.XPComment)
+PNG_TEXTS = ("Title", "Description", "Comment")
+XMP_TEXT = re.compile(r"<dc:(?:title|description)>(.*?)</dc:", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+NOTHING_READ = Outcome("empty", "no readable text; found by its name and description")
+APART = re.compile(r"[\W_]+")  # in a name
+
+
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
+    try:
+        picture = Image.open(source.path)
+        if picture.width * picture.height > MAX_PIXELS:
+            raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
+        told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]
+        found = ocr.read(upright(picture))
+    except Image.DecompressionBombError as error:
+        raise JobFailure("too_complex", f"The picture is too large: {error}") from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise JobFailure("corrupt", f"The picture is cut off or damaged: {error}") from None
+    read = tidy(found.text)
+    name = APART.sub(" ", PurePath(source.name).stem).strip()
+    text = "\n\n".join([*told, read] if read else [name, *told])
+    yield Part("image", text, outcome=found.outcome if read or found.outcome.state == "failed" else NOTHING_READ)
+
+
+def upright(picture: Image.Image) -> Image.Image:
+    """Gray, of a size that can be read, turned as the camera was held."""
+    scale = (OCR_PIXELS / (picture.width * picture.height)) ** 0.5
+    size = (max(1, int(picture.width * scale)), max(1, int(picture.height * scale)))
+    if scale < 1:
+        picture.draft("L", size)  # a JPG is unpacked at a fraction of its size
+    turned = ImageOps.exif_transpose(on_white(picture))
+    turned.thumbnail((max(size), max(size)) if scale < 1 else turned.size)
+    return turned
+
+
+def on_white(picture: Image.Image) -> Image.Image:
+    """Letters on a transparent ground would vanish in black."""
+    if "A" not in picture.getbands() and "transparency" not in picture.info:
+        return picture.convert("L")
+    coloured = picture.convert("RGBA")
+    ground = Image.new("RGBA", coloured.size, "white")
+    ground.alpha_composite(coloured)
+    ground.info = picture.info
+    return ground.convert("L")
+
+
+def descriptions(picture: Image.Image) -> Iterator[str]:
+    """What EXIF, XMP and PNG's own fields say."""
+    exif = picture.getexif()
+    for tag in EXIF_TEXTS:
+        value = exif.get(tag)
+        if isinstance(value, bytes):  # Windows writes UTF-16
+            yield value.decode("utf-16-le", "ignore").rstrip("\0")
+        elif isinstance(value, str):
+            yield value
+    for key in PNG_TEXTS:
+        yield str(picture.info.get(key) or "")
+    xmp = picture.info.get("xmp") or picture.info.get("XML:com.adobe.xmp") or b""
+    packet = xmp.decode("utf-8", "ignore") if isinstance(xmp, bytes) else str(xmp)
+    for found in XMP_TEXT.finditer(packet):
+        yield TAG.sub(" ", found[1])

@@ -1,0 +1,118 @@
+"""PPTX: a part for every slide, as Markdown: its title, its texts and tables, its notes and comments."""
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from kb.errors import JobFailure
+from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
+from kb.ingest.extract.ooxml import Package
+from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.tables import markdown_table
+from kb.ingest.extract.tidy import one_line, tidy
+from kb.ingest.extract.tools import Ocr, Source
+from kb.ingest.extract.xml import attribute, local, relation_id
+from kb.nouns import Anchor
+
+BREAKS = {"br": "\n", "tab": "\t"}
+TITLES = ("title", "ctrTitle")
+
+
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    package = Package(source.path)
+    slides = slide_names(package)
+    if not slides:
+        raise JobFailure("no_text", "No text found: the presentation has no slides.")
+    title = package.title
+    for number, name in enumerate(slides, 1):
+        text = "\n\n".join(filter(None, slide_blocks(package, name)))
+        yield Part(
+            name=f"slide {number}",
+            text=text,
+            anchor=Anchor(slide=number),
+            outcome=Outcome() if text else EMPTY,
+            title=title,
+            metadata=package.metadata if number == 1 else {},
+            number=number,
+            total=len(slides),
+        )
+
+
+def slide_names(package: Package) -> list[str]:
+    """The slides in the order in which they are shown, hidden ones included."""
+    main = package.main()
+    relations = package.relations(main)
+    listed = [
+        relations.get(relation_id(slide))
+        for group in package.xml(main).iter("{*}sldIdLst")
+        for slide in group.iterchildren("{*}sldId")
+    ]
+    return [relation.target for relation in listed if relation and package.has(relation.target)]
+
+
+def slide_blocks(package: Package, name: str) -> Iterator[str]:
+    root = package.xml(name)
+    blocks = [block for tree in root.iter("{*}spTree") for block in shapes(tree)]
+    # The title comes first, wherever its shape stands in the file.
+    yield from (text for is_title, text in blocks if is_title)
+    yield from (text for is_title, text in blocks if not is_title)
+    yield from drawing_texts(package, name)
+    for notes in package.related(name, "notesSlide"):
+        if text := "\n".join(notes_text(package.xml(notes))):
+            yield f"Notes: {text}"
+    for comments in package.related(name, "comments"):
+        yield from comment_texts(package.xml(comments))
+
+
+def shapes(tree: etree._Element) -> Iterator[tuple[bool, str]]:
+    """Every shape's text in the order of the file, groups opened; whether it is the slide's title."""
+    for shape in tree:
+        kind = local(shape)
+        if kind in ("grpSp", "AlternateContent", "Choice"):
+            yield from shapes(shape)
+            continue
+        for table in shape.iter("{*}tbl"):
+            yield False, table_text(table)
+        for body in shape.iterchildren("{*}txBody"):
+            text = body_text(body)
+            is_title = placeholder(shape) in TITLES and bool(text)
+            yield is_title, f"# {' '.join(text.split())}" if is_title else text
+        for properties in shape.iter("{*}cNvPr"):
+            yield from ((False, text.strip()) for text in alt_texts(properties))
+
+
+def placeholder(shape: etree._Element) -> str:
+    found = next(shape.iter("{*}ph"), None)
+    return "" if found is None else attribute(found, "type") or "body"
+
+
+def body_text(body: etree._Element) -> str:
+    return "\n".join(filter(None, (paragraph_text(paragraph) for paragraph in body.iterchildren("{*}p"))))
+
+
+def paragraph_text(paragraph: etree._Element) -> str:
+    pieces = [node.text or "" if local(node) == "t" else BREAKS.get(local(node), "") for node in paragraph.iter()]
+    return tidy("".join(pieces))
+
+
+def table_text(table: etree._Element) -> str:
+    rows = [
+        [" ".join(body_text(body) for body in cell.iterchildren("{*}txBody")) for cell in row.iterchildren("{*}tc")]
+        for row in table.iterchildren("{*}tr")
+    ]
+    return markdown_table(rows)
+
+
+def notes_text(root: etree._Element) -> Iterator[str]:
+    """What the speaker wrote; the slide's picture and number beside it are no text."""
+    for shape in root.iter("{*}sp"):
+        if placeholder(shape) not in ("sldNum", "sldImg", "hdr", "dt"):
+            yield from filter(None, (body_text(body) for body in shape.iterchildren("{*}txBody")))
+
+
+def comment_texts(root: etree._Element) -> Iterator[str]:
+    """Old comments have one text each, newer ones have paragraphs."""
+    for old in root.iter("{*}text"):
+        if text := one_line(old.text or ""):
+            yield f"[{text}]"
+    yield from (f"[{text}]" for text in paragraphs(root))

@@ -1,0 +1,139 @@
+"""XLSX: every sheet in pieces of a few rows, each with its range of cells and the header of its table."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from functools import partial
+from itertools import chain, groupby
+from typing import Any
+
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError, WorksheetNotFound
+
+from kb.errors import JobFailure
+from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
+from kb.ingest.extract.ooxml import Package
+from kb.ingest.extract.part import EMPTY, Part
+from kb.ingest.extract.tidy import one_line
+from kb.ingest.extract.tools import Ocr, Source
+from kb.ingest.extract.xml import attribute, relation_id
+from kb.nouns import Anchor
+
+PIECE_CHARACTERS = 1500  # a few passages: a citation names the cells that it is about
+HEADER_CHARACTERS = 200
+HEADING = " > "  # between the parts of a heading path
+CELL = " | "
+
+Row = tuple[int, list[str]]  # its number, from 1, and the texts of its cells
+Piece = tuple[str | None, str]  # the heading that it stands under, and its text
+
+
+def parts(source: Source, _: Ocr) -> Iterator[Part]:
+    package = Package(source.path)
+    try:
+        workbook = CalamineWorkbook.from_path(source.path)
+        remarks = sheet_remarks(package)
+        names = workbook.sheet_names
+        for number, name in enumerate(names, 1):
+            sheet = partial(
+                Part, f"sheet {name}", title=package.title, metadata=package.metadata, number=number, total=len(names)
+            )
+            found = False
+            for heading, text in chain(cells(workbook, name), remarks.get(name, ())):
+                found = True
+                yield sheet(text, Anchor(sheet=name, heading=heading))
+            if not found:
+                yield sheet("", Anchor(sheet=name), EMPTY)
+    except PasswordError:
+        raise JobFailure("encrypted", "The workbook is protected with a password.") from None
+    except CalamineError as error:
+        raise JobFailure("corrupt", f"The workbook cannot be read: {str(error)[:200]}") from None
+
+
+def cells(workbook: CalamineWorkbook, name: str) -> Iterator[Piece]:
+    """The cells of a sheet, table by table: tables are what empty rows part."""
+    try:
+        sheet = workbook.get_sheet_by_name(name)
+    except WorksheetNotFound:  # a sheet that is a chart has no cells
+        return
+    left = sheet.start[1] if sheet.start else 0
+    rows = ((number, [shown(value) for value in row]) for number, row in enumerate(sheet.iter_rows(), 1))
+    for has_text, table in groupby(rows, key=lambda row: any(row[1])):
+        if has_text:
+            yield from table_pieces(table, left)
+
+
+def table_pieces(rows: Iterable[Row], left: int) -> Iterator[Piece]:
+    header: str | None = None
+    piece: list[Row] = []
+    for row in rows:
+        if header is None:
+            header = header_of(row[1])
+        piece.append(row)
+        if sum(len(cell) for _, texts in piece for cell in texts) > PIECE_CHARACTERS:
+            yield piece_of(piece, left, header)
+            piece = []
+    if piece:
+        yield piece_of(piece, left, header or "")
+
+
+def piece_of(rows: list[Row], left: int, header: str) -> Piece:
+    used = [column for _, texts in rows for column, text in enumerate(texts) if text]
+    first, last = min(used), max(used)
+    where = f"{column_name(left + first)}{rows[0][0]}:{column_name(left + last)}{rows[-1][0]}"
+    text = "\n".join(CELL.join(texts[first : last + 1]).strip(CELL) for _, texts in rows)
+    return HEADING.join(filter(None, (where, header))), text
+
+
+def header_of(texts: list[str]) -> str:
+    """The names of the columns, if a table's first row looks like names."""
+    names = [text for text in texts if text]
+    if len(names) < 2 or any(name[0].isdigit() or name[0] in "-+" for name in names):
+        return ""
+    return CELL.join(names)[:HEADER_CHARACTERS]
+
+
+def column_name(index: int) -> str:
+    """0 is A, 26 is AA."""
+    name = ""
+    while index >= 0:
+        index, letter = divmod(index, 26)
+        name = chr(ord("A") + letter) + name
+        index -= 1
+    return name
+
+
+def shown(value: Any) -> str:
+    """A cell as a reader would see it, numbers without noise."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ") if value.time() != datetime.min.time() else value.date().isoformat()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def sheet_remarks(package: Package) -> dict[str, list[Piece]]:
+    """Comments, drawings and charts of the sheets, by their names."""
+    main = package.main()
+    relations = package.relations(main)
+    found: dict[str, list[Piece]] = {}
+    for sheet in package.xml(main).iter("{*}sheet"):
+        relation = relations.get(relation_id(sheet))
+        if relation and (text := "\n".join(filter(None, remarks(package, relation.target)))):
+            found[attribute(sheet, "name") or ""] = [(None, text)]
+    return found
+
+
+def remarks(package: Package, sheet: str) -> Iterator[str]:
+    for name in package.related(sheet, "comments"):
+        for comment in package.xml(name).iter("{*}comment"):
+            text = one_line("".join(node.text or "" for node in comment.iter("{*}t")))
+            yield f"{attribute(comment, 'ref')}: [{text}]" if text else ""
+    for name in package.related(sheet, "drawing"):
+        root = package.xml(name)
+        yield from paragraphs(root)
+        for properties in root.iter("{*}cNvPr"):
+            yield "".join(alt_texts(properties)).strip()
+        yield from drawing_texts(package, name)
