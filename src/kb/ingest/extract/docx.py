@@ -8,17 +8,23 @@ from collections.abc import Iterator
 from lxml import etree
 
 from kb.ingest.extract.drawings import alt_texts, drawing_texts
+from kb.ingest.extract.numbering import Numbering
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.styles import Styles
 from kb.ingest.extract.tables import markdown_table
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source
-from kb.ingest.extract.xml import attribute, local
+from kb.ingest.extract.xml import attribute, child_value, local
 
 # Text that is not there: deleted, moved away, a field's formula, a second copy for old programs.
 SKIPPED = {"del", "moveFrom", "instrText", "delText", "Fallback", "pPr", "rPr", "sectPr", "tblPr", "tcPr", "trPr"}
 CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+# Equations on one line: x^2, (a)/(b), √(c).
+BEFORE = {"sup": "^", "sub": "_", "num": "(", "den": "/(", "rad": "√("}
+AFTER = {"num": ")", "den": ")", "rad": ")", "oMath": " "}
+WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "AlternateContent", "Choice")
+MAX_SPAN = 64  # columns
 NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
 
 
@@ -38,6 +44,7 @@ class Body:
         self._name = name
         self.title: str | None = None  # the first paragraph that looks like one
         self._styles = Styles(package, name)
+        self._numbering = Numbering(package, name)
         self._notes = {kind: self._read_notes(kind) for kind in NOTES.values()}
 
     def blocks(self, element: etree._Element) -> Iterator[str]:
@@ -72,11 +79,12 @@ class Body:
         yield from notes
 
     def _dressed(self, element: etree._Element, text: str) -> str:
-        level, is_item = self._styles.of(element)
+        level, item = self._styles.level(element), self._styles.item(element)
+        label = self._numbering.label(*item) if item else ""
         if level:
             self.title = self.title or text
-            return f"{'#' * level} {' '.join(text.split())}"
-        return f"- {text}" if is_item else text
+            return " ".join(["#" * level, label.rstrip("-"), *text.split()])
+        return f"{label} {text}" if label else text
 
     def _runs(self, element: etree._Element, notes: list[str], boxes: list[etree._Element]) -> Iterator[str]:
         for child in element:
@@ -92,13 +100,20 @@ class Body:
             elif kind == "docPr":
                 yield from alt_texts(child)
             elif kind not in SKIPPED:
+                yield BEFORE.get(kind, "")
                 yield from self._runs(child, notes, boxes)
+                yield AFTER.get(kind, "")
 
     def _table(self, element: etree._Element) -> str:
-        rows = [
-            [" ".join(self.blocks(cell)) for cell in row.iter("{*}tc") if cell.getparent() is row or in_row(cell, row)]
-            for row in element.iterchildren("{*}tr")
-        ]
+        rows: list[list[str]] = []
+        for row in descendants(element, "tr"):
+            cells: list[str] = []
+            for cell in descendants(row, "tc"):
+                # What is merged stands in every cell that it covers: a row can be read on its own.
+                width, goes_on = span(cell)
+                above = rows[-1][len(cells)] if rows and goes_on and len(cells) < len(rows[-1]) else ""
+                cells += [above or " ".join(self.blocks(cell))] * width
+            rows.append(cells)
         return markdown_table(rows)
 
     def _read_notes(self, kind: str) -> dict[str, str]:
@@ -116,11 +131,20 @@ class Body:
         return (tidy("".join(self._runs(paragraph, [], []))) for paragraph in note.iter("{*}p"))
 
 
-def in_row(cell: etree._Element, row: etree._Element) -> bool:
-    """Whether a cell is the row's own, wrapped in a content control, and not one of a table inside it."""
-    outer = cell.getparent()
-    while outer is not None and outer is not row:
-        if local(outer) in ("tbl", "tc"):
-            return False
-        outer = outer.getparent()
-    return outer is row
+def descendants(element: etree._Element, kind: str) -> Iterator[etree._Element]:
+    """A table's rows or a row's cells, wrapped in content controls or not, but none of a table inside."""
+    for child in element:
+        if local(child) == kind:
+            yield child
+        elif local(child) in WRAPPERS:
+            yield from descendants(child, kind)
+
+
+def span(cell: etree._Element) -> tuple[int, bool]:
+    """How many columns a cell covers, and whether it goes on with the one above."""
+    properties = cell.find("{*}tcPr")
+    if properties is None:
+        return 1, False
+    columns = child_value(properties, "gridSpan") or "1"
+    goes_on = properties.find("{*}vMerge") is not None and child_value(properties, "vMerge") != "restart"
+    return min(int(columns), MAX_SPAN) if columns.isdigit() else 1, goes_on

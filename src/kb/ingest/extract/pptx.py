@@ -24,8 +24,9 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     if not slides:
         raise JobFailure("no_text", "No text found: the presentation has no slides.")
     title = package.title
+    authors = comment_authors(package)
     for number, name in enumerate(slides, 1):
-        text = "\n\n".join(filter(None, slide_blocks(package, name)))
+        text = "\n\n".join(filter(None, slide_blocks(package, name, authors)))
         yield Part(
             name=f"slide {number}",
             text=text,
@@ -50,7 +51,7 @@ def slide_names(package: Package) -> list[str]:
     return [relation.target for relation in listed if relation and package.has(relation.target)]
 
 
-def slide_blocks(package: Package, name: str) -> Iterator[str]:
+def slide_blocks(package: Package, name: str, authors: dict[str, str]) -> Iterator[str]:
     root = package.xml(name)
     blocks = [block for tree in root.iter("{*}spTree") for block in shapes(tree)]
     # The title comes first, wherever its shape stands in the file.
@@ -61,7 +62,7 @@ def slide_blocks(package: Package, name: str) -> Iterator[str]:
         if text := "\n".join(notes_text(package.xml(notes))):
             yield f"Notes: {text}"
     for comments in package.related(name, "comments"):
-        yield from comment_texts(package.xml(comments))
+        yield from comment_texts(package.xml(comments), authors)
 
 
 def shapes(tree: etree._Element) -> Iterator[tuple[bool, str]]:
@@ -96,10 +97,18 @@ def paragraph_text(paragraph: etree._Element) -> str:
 
 
 def table_text(table: etree._Element) -> str:
-    rows = [
-        [" ".join(body_text(body) for body in cell.iterchildren("{*}txBody")) for cell in row.iterchildren("{*}tc")]
-        for row in table.iterchildren("{*}tr")
-    ]
+    rows: list[list[str]] = []
+    for row in table.iterchildren("{*}tr"):
+        cells: list[str] = []
+        for cell in row.iterchildren("{*}tc"):
+            text = " ".join(body_text(body) for body in cell.iterchildren("{*}txBody"))
+            # What is merged stands in every cell that it covers: a row can be read on its own.
+            if attribute(cell, "hMerge") and cells:
+                text = cells[-1]
+            elif attribute(cell, "vMerge") and rows and len(cells) < len(rows[-1]):
+                text = rows[-1][len(cells)]
+            cells.append(text)
+        rows.append(cells)
     return markdown_table(rows)
 
 
@@ -110,9 +119,20 @@ def notes_text(root: etree._Element) -> Iterator[str]:
             yield from filter(None, (body_text(body) for body in shape.iterchildren("{*}txBody")))
 
 
-def comment_texts(root: etree._Element) -> Iterator[str]:
-    """Old comments have one text each, newer ones have paragraphs."""
-    for old in root.iter("{*}text"):
-        if text := one_line(old.text or ""):
-            yield f"[{text}]"
-    yield from (f"[{text}]" for text in paragraphs(root))
+def comment_authors(package: Package) -> dict[str, str]:
+    """Who wrote comments, by id."""
+    found: dict[str, str] = {}
+    for name in package.related(package.main(), "commentAuthors", "authors"):
+        for author in package.xml(name):
+            found[attribute(author, "id") or ""] = attribute(author, "name") or ""
+    return found
+
+
+def comment_texts(root: etree._Element, authors: dict[str, str]) -> Iterator[str]:
+    """Old comments have one text each, newer ones have paragraphs and replies."""
+    for comment in root.iter("{*}cm", "{*}reply"):
+        texts = [one_line(old.text or "") for old in comment.iterchildren("{*}text")]
+        texts += [text for body in comment.iterchildren("{*}txBody") for text in paragraphs(body)]
+        author = authors.get(attribute(comment, "authorId") or "")
+        if said := " ".join(texts):
+            yield f"[{author}: {said}]" if author else f"[{said}]"

@@ -3,7 +3,7 @@
 from lxml import etree
 
 from kb.ingest.extract.ooxml import Package
-from kb.ingest.extract.xml import attribute, local
+from kb.ingest.extract.xml import attribute, child_value
 
 MAX_LEVEL = 6
 MAX_CHAIN = 20  # styles that one is based on
@@ -16,15 +16,27 @@ class Styles:
             for style in package.xml(name).iterchildren("{*}style"):
                 self._styles[attribute(style, "styleId") or ""] = style
 
-    def of(self, paragraph: etree._Element) -> tuple[int, bool]:
-        """The level of a heading, 0 for none; whether it is an item of a list."""
+    def level(self, paragraph: etree._Element) -> int:
+        """The level of a heading; 0 for none."""
         properties = paragraph.find("{*}pPr")
         if properties is None:
-            return 0, False
+            return 0
         own = level_in(properties)
-        name = child_value(properties, "pStyle")
-        level = own if own is not None else self._level(name)
-        return level, properties.find("{*}numPr") is not None and not level
+        return own if own is not None else self._level(child_value(properties, "pStyle"))
+
+    def item(self, paragraph: etree._Element) -> tuple[str, int] | None:
+        """The list that a paragraph is counted in, and how deep, as it says itself or its style does."""
+        properties = paragraph.find("{*}pPr")
+        for _ in range(MAX_CHAIN):
+            if properties is None:
+                return None
+            numbered = properties.find("{*}numPr")
+            if numbered is not None:
+                list_id, depth = child_value(numbered, "numId") or "0", child_value(numbered, "ilvl") or "0"
+                return (list_id, int(depth) if depth.isdigit() else 0) if list_id != "0" else None
+            style = self._styles.get(child_value(properties, "pStyle") or "")
+            properties = None if style is None else style.find("{*}pPr")
+        return None
 
     def _level(self, name: str | None) -> int:
         for _ in range(MAX_CHAIN):
@@ -50,8 +62,3 @@ def level_in(properties: etree._Element) -> int | None:
     if stated is None or not stated.isdigit():
         return None
     return int(stated) + 1 if int(stated) < MAX_LEVEL else 0
-
-
-def child_value(element: etree._Element, name: str) -> str | None:
-    child = element.find("{*}" + name)
-    return None if child is None or local(child) != name else attribute(child, "val")

@@ -1,12 +1,14 @@
 """XLSX: every sheet in pieces of a few rows, each with its range of cells and the header of its table."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from functools import partial
 from itertools import chain, groupby
 from typing import Any
 
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError, WorksheetNotFound
+from lxml import etree
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, WorksheetNotFound
 
 from kb.errors import JobFailure
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
@@ -18,6 +20,8 @@ from kb.ingest.extract.xml import attribute, relation_id
 from kb.nouns import Anchor
 
 PIECE_CHARACTERS = 1500  # a few passages: a citation names the cells that it is about
+MAX_MERGED = 10_000  # ranges
+PLACEHOLDER = "[Threaded comment]"  # what programs see that know only the older kind of comments
 HEADER_CHARACTERS = 200
 HEADING = " > "  # between the parts of a heading path
 CELL = " | "
@@ -38,8 +42,10 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             )
             found = False
             for heading, text in chain(cells(workbook, name), remarks.get(name, ())):
+                # The sheet's name is searched like a heading, and opens its text.
+                path = HEADING.join(filter(None, (name, heading)))
+                yield sheet(text if found else f"{name}\n{text}", Anchor(sheet=name, heading=path))
                 found = True
-                yield sheet(text, Anchor(sheet=name, heading=heading))
             if not found:
                 yield sheet("", Anchor(sheet=name), EMPTY)
     except PasswordError:
@@ -55,10 +61,32 @@ def cells(workbook: CalamineWorkbook, name: str) -> Iterator[Piece]:
     except WorksheetNotFound:  # a sheet that is a chart has no cells
         return
     left = sheet.start[1] if sheet.start else 0
-    rows = ((number, [shown(value) for value in row]) for number, row in enumerate(sheet.iter_rows(), 1))
+    merged = merged_cells(sheet)
+    rows = (
+        (number, filled([shown(value) for value in row], merged.get(number - 1, ()), left))
+        for number, row in enumerate(sheet.iter_rows(), 1)
+    )
     for has_text, table in groupby(rows, key=lambda row: any(row[1])):
         if has_text:
             yield from table_pieces(table, left)
+
+
+def merged_cells(sheet: CalamineSheet) -> dict[int, list[tuple[int, int]]]:
+    """For every row, the first and last columns that are merged into one."""
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (top, first), (_, last) in (sheet.merged_cell_ranges or ())[:MAX_MERGED]:
+        if first < last:
+            found[top].append((first, last))
+    return found
+
+
+def filled(texts: list[str], merged: Iterable[tuple[int, int]], left: int) -> list[str]:
+    """What is merged stands in every column that it covers: a row can be read on its own."""
+    for first, last in merged:
+        if 0 <= first - left < len(texts):
+            for column in range(first - left + 1, min(last - left + 1, len(texts))):
+                texts[column] = texts[column] or texts[first - left]
+    return texts
 
 
 def table_pieces(rows: Iterable[Row], left: int) -> Iterator[Piece]:
@@ -127,13 +155,33 @@ def sheet_remarks(package: Package) -> dict[str, list[Piece]]:
 
 
 def remarks(package: Package, sheet: str) -> Iterator[str]:
+    threaded = list(package.related(sheet, "threadedComment"))
+    people = {attribute(one, "id"): attribute(one, "displayName") for one in persons(package)}
+    for name in threaded:
+        for comment in package.xml(name).iter("{*}threadedComment"):
+            text = one_line("".join(node.text or "" for node in comment.iterchildren("{*}text")))
+            yield remark(attribute(comment, "ref"), people.get(attribute(comment, "personId")), text)
     for name in package.related(sheet, "comments"):
-        for comment in package.xml(name).iter("{*}comment"):
+        root = package.xml(name)
+        authors = [one_line(author.text or "") for author in root.iter("{*}author")]
+        for comment in root.iter("{*}comment"):
             text = one_line("".join(node.text or "" for node in comment.iter("{*}t")))
-            yield f"{attribute(comment, 'ref')}: [{text}]" if text else ""
+            number = attribute(comment, "authorId") or ""
+            author = authors[int(number)] if number.isdigit() and int(number) < len(authors) else None
+            if not (threaded and text.startswith(PLACEHOLDER)):
+                yield remark(attribute(comment, "ref"), author, text)
     for name in package.related(sheet, "drawing"):
         root = package.xml(name)
         yield from paragraphs(root)
         for properties in root.iter("{*}cNvPr"):
             yield "".join(alt_texts(properties)).strip()
         yield from drawing_texts(package, name)
+
+
+def remark(cell: str | None, author: str | None, text: str) -> str:
+    return f"{cell} [{author}: {text}]" if author and text else f"{cell} [{text}]" if text else ""
+
+
+def persons(package: Package) -> Iterator[etree._Element]:
+    for name in package.related(package.main(), "person"):
+        yield from package.xml(name)

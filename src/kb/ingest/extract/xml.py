@@ -53,3 +53,9 @@ def attribute(element: etree._Element, name: str) -> str | None:
 def relation_id(element: etree._Element) -> str:
     """The id that leads to another part; slides and sheets also have an id of their own, without a namespace."""
     return next((str(value) for key, value in element.attrib.items() if str(key).endswith("}id")), "")
+
+
+def child_value(element: etree._Element, name: str) -> str | None:
+    """The `val` of a child: how Office writes a property."""
+    child = element.find("{*}" + name)
+    return None if child is None else attribute(child, "val")
