@@ -34,6 +34,15 @@ class Heading:
     path: tuple[str, ...]  # the titles of the headings it stands under, and its own
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of a table, without its header."""
+
+    start: int
+    end: int
+    header: str  # the names of its columns, joined by " | "
+
+
 @dataclass(slots=True)
 class Layout:
     """What the structure of a text says about cutting it."""
@@ -43,6 +52,7 @@ class Layout:
     whole: list[tuple[int, int]] = field(default_factory=list)  # not to be cut when it fits; in order, disjoint
     verbatim: list[tuple[int, int]] = field(default_factory=list)  # holds no sentences; in order, disjoint
     headings: list[Heading] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)  # in order, disjoint
 
 
 def lines(text: str) -> Iterator[tuple[int, int]]:

@@ -17,11 +17,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.ingest.breaks import Heading, Layout, code_layout, text_layout
+from kb.ingest.breaks import Layout, code_layout, text_layout
 from kb.ingest.cut import cut, cut_long
 from kb.ingest.markdown import markdown_layout
 
-VERSION = "1"
+VERSION = "2"
 CONTEXT_VERSION = "1"
 SEPARATOR = " > "  # between the parts of a heading path
 
@@ -47,7 +47,7 @@ class Passage:
     index: int
     start: int  # the passage is source[start:end]
     end: int
-    heading: str | None  # the heading path, outermost first, that all of the passage stands under
+    heading: str | None  # the heading path, outermost first, that all of it stands under; a table's header last
 
 
 def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int) -> list[Passage]:
@@ -63,7 +63,7 @@ def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int) -> list[Pass
             spans.append((start, end))
         else:
             spans.extend(_fitting(text, start, end, tokenizer, budget))
-    outline = _Outline(text, layout.headings)
+    outline = _Outline(text, layout)
     return [Passage(index, start, end, outline.path(start, end)) for index, (start, end) in enumerate(spans)]
 
 
@@ -116,8 +116,10 @@ def _fitting(text: str, start: int, end: int, tokenizer: Tokenizer, budget: int)
 class _Outline:
     """Tells under which headings a passage stands."""
 
-    def __init__(self, text: str, headings: list[Heading]) -> None:
-        self._headings = headings
+    def __init__(self, text: str, layout: Layout) -> None:
+        self._headings = headings = layout.headings
+        self._tables = layout.tables
+        self._rows = [table.start for table in layout.tables]
         self._starts = [heading.start for heading in headings]
         ends = (end for _, end in pairwise([*self._starts, len(text)]))
         self._has_body = [bool(text[heading.end : end].strip()) for heading, end in zip(headings, ends, strict=True)]
@@ -133,4 +135,11 @@ class _Outline:
             if len(set(titles)) > 1:
                 break
             shared += 1
-        return SEPARATOR.join(paths[0][:shared]) or None
+        return SEPARATOR.join((*paths[0][:shared], *self._header(start))) or None
+
+    def _header(self, start: int) -> tuple[str, ...]:
+        """The header of the table in whose rows the passage begins: without it they would say little."""
+        last = bisect_right(self._rows, start) - 1
+        if last < 0 or start >= self._tables[last].end or not self._tables[last].header:
+            return ()
+        return (self._tables[last].header,)

@@ -6,8 +6,9 @@ followed by dashes is more often meant as a rule.
 """
 
 import re
+from dataclasses import replace
 
-from kb.ingest.breaks import Heading, Layout, Rank, add_sentences, line_rank, lines
+from kb.ingest.breaks import Heading, Layout, Rank, Table, add_sentences, line_rank, lines
 
 MAX_TITLE = 200  # characters of a heading that its path shows
 
@@ -132,6 +133,7 @@ class _Reader:
 
     def _read_row(self, line: str, start: int, end: int) -> None:
         is_delimiter = (self._in_table or bool(self._paragraph)) and bool(_DELIMITER_ROW.match(line))
+        self._note_table(end, is_delimiter=is_delimiter)
         if self._paragraph and is_delimiter:
             self._keep_verbatim(self._paragraph[-1], self._end)
         self._close_item()
@@ -142,6 +144,16 @@ class _Reader:
         self._keep_verbatim(start, end)
         self._in_table = True
         self._after_delimiter = is_delimiter
+
+    def _note_table(self, end: int, *, is_delimiter: bool) -> None:
+        """A table's rows follow its delimiter; the line before that is its header."""
+        tables = self._layout.tables
+        if is_delimiter and not self._after_delimiter:
+            head = self._text[self._text.rfind("\n", 0, self._end) + 1 : self._end]
+            names = " | ".join(cell.strip() for cell in head.strip().strip("|").split("|") if cell.strip())
+            tables.append(Table(end, end, names[:MAX_TITLE].strip()))
+        elif self._in_table and tables:
+            tables[-1] = replace(tables[-1], end=end)
 
     def _read_prose(self, line: str, start: int) -> None:
         self._in_table = self._after_delimiter = False

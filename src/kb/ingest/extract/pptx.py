@@ -88,7 +88,14 @@ def placeholder(shape: etree._Element) -> str:
 
 
 def body_text(body: etree._Element) -> str:
-    return "\n".join(filter(None, (paragraph_text(paragraph) for paragraph in body.iterchildren("{*}p"))))
+    lines: list[str] = []
+    count = 0
+    for paragraph in body.iterchildren("{*}p"):
+        text = paragraph_text(paragraph)
+        is_numbered = paragraph.find("{*}pPr/{*}buAutoNum") is not None
+        count = count + 1 if is_numbered and text else count if is_numbered else 0
+        lines.append(f"{count}. {text}" if is_numbered and text else text)
+    return "\n".join(filter(None, lines))
 
 
 def paragraph_text(paragraph: etree._Element) -> str:

@@ -82,7 +82,7 @@ def merged_cells(sheet: CalamineSheet) -> dict[int, list[tuple[int, int]]]:
 
 def filled(texts: list[str], merged: Iterable[tuple[int, int]], left: int) -> list[str]:
     """What is merged stands in every column that it covers: a row can be read on its own."""
-    for first, last in merged:
+    for first, last in merged if sum(map(bool, texts)) > 1 else ():  # alone, it is a title
         if 0 <= first - left < len(texts):
             for column in range(first - left + 1, min(last - left + 1, len(texts))):
                 texts[column] = texts[column] or texts[first - left]
