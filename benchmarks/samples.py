@@ -81,7 +81,7 @@ def pdftotext(path: Path) -> tuple[str, str] | None:
     program = shutil.which("pdftotext")
     if program is None:
         return None
-    done = subprocess.run([program, "-q", str(path), "-"], capture_output=True, timeout=120)
+    done = subprocess.run([program, "-q", str(path), "-"], capture_output=True, timeout=120, check=False)
     return (done.stdout.decode(errors="replace"), "pdftotext") if done.returncode == 0 else None
 
 

@@ -83,7 +83,7 @@ class Body:
         label = self._numbering.label(*item) if item else ""
         if level:
             self.title = self.title or text
-            return " ".join(["#" * level, label.rstrip("-"), *text.split()])
+            return " ".join(filter(None, ["#" * level, label.rstrip("-"), *text.split()]))
         return f"{label} {text}" if label else text
 
     def _runs(self, element: etree._Element, notes: list[str], boxes: list[etree._Element]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from lxml import etree
 
 from kb.errors import JobFailure
 
-RESOURCE_LIMITS = {"Excessive depth", "huge text node", "amplification", "Memory"}
+RESOURCE_LIMITS = ("Excessive depth", "nesting depth", "huge text node", "amplification", "Memory")
 
 
 def parser() -> etree.XMLParser:

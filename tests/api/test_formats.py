@@ -1,0 +1,190 @@
+"""Files of every format, from outside: ledger, anchors, progress, failures, and an engine that goes on."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from made import docx, encoded, paragraph, pdf, picture, pptx, shape, xlsx
+from support import EngineProcess, Http, StartEngine
+
+HERON = "The grey heron stands in shallow water and waits for fish, hour after hour."
+
+
+def add(http: Http, filename: str, data: bytes, fields: list[tuple[str, str]] = []) -> Any:  # noqa: B006
+    """The document, once it can be found."""
+    reply = http.add_file(filename, data, fields).json
+    assert reply["status"] == "completed", http("GET", f"/api/v1/jobs/{reply['job_id']}").body
+    return http("GET", f"/api/v1/documents/{reply['document_id']}").json
+
+
+def failed(http: Http, filename: str, data: bytes) -> Any:
+    reply = http.add_file(filename, data).json
+    assert reply["status"] == "failed", reply
+    return http("GET", f"/api/v1/jobs/{reply['job_id']}").json["error"]
+
+
+def workers(engine: EngineProcess) -> list[int]:
+    """The processes that an engine started."""
+    children = Path(f"/proc/{engine.process.pid}/task").glob("*/children")
+    return [int(pid) for listed in children for pid in listed.read_text().split()]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "doc_type", "parts"),
+    [
+        ("a.pdf", pdf([HERON + " pdf", "Second page."]), "pdf", ["page 1", "page 2"]),
+        ("a.docx", docx(paragraph(HERON + " docx")), "docx", ["text"]),
+        ("a.pptx", pptx([shape(HERON + " pptx"), shape("Two")]), "pptx", ["slide 1", "slide 2"]),
+        ("a.xlsx", xlsx({"Birds": [["Name", "Count"], ["Heron xlsx", 7]]}), "xlsx", ["sheet Birds"]),
+        ("a.html", f"<html><body><p>{HERON} html</p></body></html>".encode(), "html", ["text"]),
+        ("a.svg", f'<svg xmlns="http://www.w3.org/2000/svg"><text>{HERON} svg</text></svg>'.encode(), "svg", ["text"]),
+    ],
+)
+def test_every_format_goes_in_whatever_its_name(
+    http: Http, name: str, data: bytes, doc_type: str, parts: list[str]
+) -> None:
+    document = add(http, f"called-{doc_type}.docx", data)
+    assert document["doc_type"] == doc_type
+    assert document["processing_method"] == "text_extraction"
+    assert [entry["part"] for entry in document["ledger"]] == parts
+    assert {entry["state"] for entry in document["ledger"]} == {"ok"}
+    assert http.search("heron", doc_type=doc_type)["results"][0]["document_id"] == document["id"]
+
+
+def test_a_passage_names_its_page_and_bookmark(http: Http) -> None:
+    document = add(
+        http, "report.pdf", pdf(["Preface of the quokka report", "Quokkas at night"], bookmarks=[("Field notes", 2)])
+    )
+    anchors = [chunk["anchor"] for chunk in document["chunks"]]
+    assert [(anchor["page"], anchor.get("heading")) for anchor in anchors] == [(1, None), (2, "Field notes")]
+    text = http("GET", f"/api/v1/documents/{document['id']}/text").body.decode()
+    assert [text[anchor["start"] : anchor["end"]] for anchor in anchors] == [
+        chunk["text"] for chunk in document["chunks"]
+    ]
+    assert document["metadata"]["author"] == "Anna Smith"
+
+
+def test_slides_and_sheets_are_anchors_and_survive_a_new_index(start_engine: StartEngine) -> None:
+    http = Http(start_engine().url)
+    slides = add(http, "deck.pptx", pptx([shape("One"), shape("Two")]))
+    sheet = add(http, "book.xlsx", xlsx({"Costs": [["Item", "Price"], ["Reed", 12]]}))
+    before = [http("GET", f"/api/v1/documents/{document['id']}").json["chunks"] for document in (slides, sheet)]
+    assert [chunk["anchor"]["slide"] for chunk in before[0]] == [1, 2]
+    assert before[1][0]["anchor"]["sheet"] == "Costs"
+    assert before[1][0]["anchor"]["heading"] == "Costs > A1:B2 > Item | Price"
+    job = http("POST", "/api/v1/reindex").json["job_id"]
+    assert http.ended(job)["status"] == "completed"
+    after = [http("GET", f"/api/v1/documents/{document['id']}").json["chunks"] for document in (slides, sheet)]
+    assert [[chunk["anchor"] for chunk in chunks] for chunks in after] == [
+        [chunk["anchor"] for chunk in chunks] for chunks in before
+    ]
+
+
+def test_what_is_missing_is_said(start_engine: StartEngine) -> None:
+    http = Http(start_engine(KB_OCR="off").url)
+    document = add(http, "mixed.pdf", pdf([HERON, picture("Scan", (600, 800)), ""]))
+    assert document["ledger"] == [
+        {"part": "page 1", "state": "ok", "reason": None},
+        {"part": "page 2", "state": "failed", "reason": "OCR off"},
+        {"part": "page 3", "state": "empty", "reason": "no text"},
+    ]
+    error = failed(http, "scans.pdf", pdf([picture("Scan", (600, 800))] * 2))
+    assert error == {"code": "no_text", "message": "No text found: 2 pages, OCR off."}
+    image = add(http, "reed_bed.png", encoded(picture()))
+    assert image["processing_method"] == "image_analysis"
+    assert http.search("reed bed", doc_type="image")["results"][0]["document_id"] == image["id"]
+
+
+def test_an_ocr_engine_that_is_not_there_is_a_failure_of_its_own(start_engine: StartEngine, tmp_path: Path) -> None:
+    http = Http(start_engine(KB_OCR="tesseract", PATH=str(tmp_path)).url)
+    error = failed(http, "scan.pdf", pdf([picture("Scan", (600, 800))]))
+    assert error["code"] == "ocr_failed"
+    assert "Tesseract not found" in error["message"]
+
+
+def test_images_and_scans_are_read(start_engine: StartEngine) -> None:
+    """Turned as the camera was held; a scan gives way to the text that a page has of its own, unless that is forced."""
+    http = Http(start_engine(KB_OCR="rapidocr").url)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the picture lies on its side
+    data = encoded(picture("Heron lake").rotate(90, expand=True), "JPEG", exif=exif)
+    image = add(http, "photo.jpg", data)
+    assert "Heron lake" in image["chunks"][0]["text"]
+    assert image["ledger"] == [{"part": "image", "state": "ocr", "reason": None}]
+    scanned = add(http, "scan.pdf", pdf([HERON, picture("Stork nest", (900, 1200))]))
+    assert [entry["state"] for entry in scanned["ledger"]] == ["ok", "ocr"]
+    assert scanned["processing_method"] == "mixed"
+    assert http.search("stork nest")["results"][0]["anchor"]["page"] == 2
+    text_only = add(http, "text.pdf", pdf(["Forty herons were counted in the reeds this spring"]))
+    assert text_only["processing_method"] == "text_extraction"
+    forced = http.add_file(
+        "text.pdf", pdf(["Forty herons were counted in the reeds this spring"]), [("force_ocr", "true")]
+    ).json
+    again = http("GET", f"/api/v1/documents/{forced['document_id']}").json
+    assert (again["id"], again["processing_method"]) == (text_only["id"], "ocr")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_worker_that_dies_fails_one_job_and_none_outlives_the_engine(start_engine: StartEngine) -> None:
+    engine = start_engine(KB_OCR="rapidocr")
+    http = Http(engine.url)
+    add(http, "first.pdf", pdf([HERON]))
+    (worker,) = workers(engine)
+    os.kill(worker, signal.SIGSTOP)  # so that the job is running when the worker dies
+    job = http.add_file("second.pdf", pdf([HERON + " again"]), wait=0).json["job_id"]
+    while http("GET", f"/api/v1/jobs/{job}").json["status"] != "running":
+        time.sleep(0.05)
+    os.kill(worker, signal.SIGSEGV)
+    os.kill(worker, signal.SIGCONT)
+    assert http.ended(job)["error"]["code"] == "crashed"
+    assert http("POST", f"/api/v1/jobs/{job}/retry").status == 200
+    assert http.ended(job)["status"] == "completed"
+    (worker,) = workers(engine)
+    engine.stop(signal.SIGKILL)
+    for _ in range(100):
+        if not Path(f"/proc/{worker}/exe").exists():
+            break
+        time.sleep(0.05)
+    assert not Path(f"/proc/{worker}/exe").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_cancelling_ends_the_worker_in_the_middle_of_a_page(start_engine: StartEngine) -> None:
+    engine = start_engine()
+    http = Http(engine.url)
+    add(http, "first.pdf", pdf([HERON]))
+    (worker,) = workers(engine)
+    os.kill(worker, signal.SIGSTOP)  # a page that takes for ever
+    job = http.add_file("slow.pdf", pdf([HERON + " slow"]), wait=0).json["job_id"]
+    while http("GET", f"/api/v1/jobs/{job}").json["status"] != "running":
+        time.sleep(0.05)
+    assert http("POST", f"/api/v1/jobs/{job}/cancel").status == 200
+    assert http.ended(job)["status"] == "cancelled"
+    assert worker not in workers(engine)
+    assert add(http, "next.pdf", pdf([HERON + " next"]))["chunk_count"] == 1
+
+
+def test_progress_goes_page_by_page(http: Http) -> None:
+    job = http.add_file("long.pdf", pdf([f"{HERON} Page number {n}. " * 8 for n in range(60)]), wait=0).json["job_id"]
+    seen: list[Any] = []
+    while not (state := http("GET", f"/api/v1/jobs/{job}").json)["finished_at"]:
+        seen.append(state)
+        time.sleep(0.02)
+    steps = [state for state in seen if (state["current_step"] or "").startswith("Processing page ")]
+    assert steps, [state["current_step"] for state in seen]
+    assert all(state["total_steps"] == 60 and state["current_step"].endswith(" of 60") for state in steps)
+    assert all(0 < state["progress"] < 1 for state in steps)
+    assert all(state["estimated_remaining_seconds"] > 0 for state in steps)
+    assert state["status"] == "completed"
+
+
+@pytest.mark.parametrize("name", ["../../outside.pdf", "/etc/passwd.pdf", "a\\..\\b.pdf"])
+def test_path_like_names_are_harmless(http: Http, name: str) -> None:
+    document = add(http, name, pdf([f"{HERON} called {len(name)}"]))
+    assert "/" not in document["filename"]
+    assert "\\" not in document["filename"]

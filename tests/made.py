@@ -1,0 +1,185 @@
+"""Small files of every format, made by the tests themselves."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+
+from PIL import Image, ImageDraw, ImageFont
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+
+
+def pdf(pages: Sequence[str | Image.Image], *, title: str = "", bookmarks: Sequence[tuple[str, int]] = ()) -> bytes:
+    """Pages of text, line by line, or of one picture that covers the page."""
+    objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for page in pages:
+        if isinstance(page, str):
+            lines = "".join(f"({line}) Tj T* " for line in page.split("\n"))
+            content, resources = f"BT /F1 12 Tf 14 TL 50 740 Td {lines}ET".encode("latin-1"), b"/Font << /F1 3 0 R >>"
+        else:
+            gray = page.convert("L")
+            objects.append(
+                stream(
+                    gray.tobytes(),
+                    f"/Type /XObject /Subtype /Image /Width {gray.width} /Height {gray.height} "
+                    "/ColorSpace /DeviceGray /BitsPerComponent 8",
+                )
+            )
+            content, resources = b"612 0 0 792 0 0 cm /I Do", b"/XObject << /I %d 0 R >>" % len(objects)
+        objects.append(stream(content))
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << %s >> >>"
+            % (len(objects), resources)
+        )
+        kids.append(len(objects))
+    outline = b""
+    if bookmarks:
+        root = len(objects) + 1
+        objects.append(b"<< /Type /Outlines /First %d 0 R /Last %d 0 R >>" % (root + 1, root + len(bookmarks)))
+        for at, (name, page_number) in enumerate(bookmarks, 1):
+            following = b"/Next %d 0 R" % (root + at + 1) if at < len(bookmarks) else b""
+            entry = b"<< /Title (%s) /Parent %d 0 R /Dest [%d 0 R /Fit] %s >>"
+            objects.append(entry % (name.encode(), root, kids[page_number - 1], following))
+        outline = b"/Outlines %d 0 R" % root
+    objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % outline
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
+    objects.append(b"<< /Title (%s) /Author (Anna Smith) >>" % title.encode())
+    return assembled(objects)
+
+
+def stream(data: bytes, entries: str = "") -> bytes:
+    packed = zlib.compress(data)
+    head = f"<< {entries} /Filter /FlateDecode /Length {len(packed)} >>\nstream\n".encode()
+    return head + packed + b"\nendstream"
+
+
+def assembled(objects: list[bytes]) -> bytes:
+    out = bytearray(b"%PDF-1.7\n")
+    places = []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer << /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF" % (
+        len(objects) + 1,
+        len(objects),
+        table,
+    )
+    return bytes(out)
+
+
+def archive(members: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in members.items():
+            made.writestr(name, content)
+    return buffer.getvalue()
+
+
+def relations(*targets: tuple[str, str]) -> str:
+    """Kind and target of each; their ids are r1, r2, ..."""
+    listed = "".join(
+        f'<Relationship Id="r{number}" Type="{RELATION}{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(targets, 1)
+    )
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{listed}</Relationships>'
+    )
+
+
+def office(main: str, members: dict[str, str | bytes]) -> bytes:
+    return archive({"[Content_Types].xml": "<Types/>", "_rels/.rels": relations(("officeDocument", main)), **members})
+
+
+def docx(body: str, **parts: str) -> bytes:
+    """`parts` by kind: styles, numbering, footnotes, comments, header."""
+    listed = [(kind, f"{kind}.xml") for kind in parts]
+    return office(
+        "word/document.xml",
+        {
+            "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+            "word/_rels/document.xml.rels": relations(*listed),
+            **{f"word/{kind}.xml": f"<w:{kind} {W}>{content}</w:{kind}>" for kind, content in parts.items()},
+        },
+    )
+
+
+def paragraph(text: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def pptx(slides: Sequence[str], notes: str = "") -> bytes:
+    """Slides by the XML of their shapes; the notes belong to the first."""
+    order = "".join(f'<p:sldId id="{255 + at}" r:id="r{at}"/>' for at in range(1, len(slides) + 1))
+    members: dict[str, str | bytes] = {
+        "ppt/presentation.xml": f"<p:presentation {P} {R}><p:sldIdLst>{order}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": relations(
+            *(("slide", f"slides/slide{at}.xml") for at in range(1, len(slides) + 1))
+        ),
+    }
+    for at, shapes in enumerate(slides, 1):
+        members[f"ppt/slides/slide{at}.xml"] = (
+            f"<p:sld {P} {A} {R}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
+        )
+    if notes:
+        members["ppt/slides/_rels/slide1.xml.rels"] = relations(("notesSlide", "../notesSlides/notes1.xml"))
+        members["ppt/notesSlides/notes1.xml"] = (
+            f"<p:notes {P} {A}><p:cSld><p:spTree>{shape(notes, 'body')}</p:spTree></p:cSld></p:notes>"
+        )
+    return office("ppt/presentation.xml", members)
+
+
+def shape(text: str, kind: str = "") -> str:
+    placeholder = f'<p:nvPr><p:ph type="{kind}"/></p:nvPr>' if kind else "<p:nvPr/>"
+    body = f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
+    return f'<p:sp><p:nvSpPr><p:cNvPr id="1" name="Shape"/>{placeholder}</p:nvSpPr>{body}</p:sp>'
+
+
+def xlsx(sheets: dict[str, Sequence[Sequence[str | int | None]]], *, first_row: int = 1) -> bytes:
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>' for number, name in enumerate(sheets, 1)
+    )
+    members: dict[str, str | bytes] = {
+        "xl/workbook.xml": f"<workbook {S} {R}><sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": relations(
+            *(("worksheet", f"worksheets/sheet{number}.xml") for number in range(1, len(sheets) + 1))
+        ),
+    }
+    for number, rows in enumerate(sheets.values(), 1):
+        written = "".join(
+            f'<row r="{at}">{"".join(spreadsheet_cell(value, column, at) for column, value in enumerate(row))}</row>'
+            for at, row in enumerate(rows, first_row)
+        )
+        members[f"xl/worksheets/sheet{number}.xml"] = f"<worksheet {S}><sheetData>{written}</sheetData></worksheet>"
+    return office("xl/workbook.xml", members)
+
+
+def spreadsheet_cell(value: str | int | None, column: int, row: int) -> str:
+    place = f"{chr(ord('A') + column)}{row}"
+    if value is None:
+        return ""
+    if isinstance(value, int):
+        return f'<c r="{place}"><v>{value}</v></c>'
+    return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+
+
+def picture(text: str = "", size: tuple[int, int] = (900, 300)) -> Image.Image:
+    """Black letters on white."""
+    image = Image.new("RGB", size, "white")
+    ImageDraw.Draw(image).text((60, 100), text, "black", ImageFont.load_default(60))
+    return image
+
+
+def encoded(image: Image.Image, form: str = "PNG", **given: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, form, **given)
+    return buffer.getvalue()
