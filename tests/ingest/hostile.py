@@ -27,7 +27,7 @@ def segfault(source: Source, _: Ocr) -> Iterator[Part]:
 
 
 def abort(source: Source, _: Ocr) -> Iterator[Part]:
-    yield from (os.abort() for _ in "x")  # type: ignore[misc]
+    yield from (os.abort() for _ in "x")
 
 
 def leave(source: Source, _: Ocr) -> Iterator[Part]:

@@ -172,8 +172,8 @@ def test_sheets_say_their_cells_and_columns(extract: Extract) -> None:
 
 
 def test_a_long_sheet_comes_in_pieces_that_all_know_the_columns(extract: Extract) -> None:
-    rows: list[list[str | int | None]] = [["Bird", "Seen at"], *([f"bird number {n}", n] for n in range(400))]
-    pieces = extract(xlsx({"Log": rows}))
+    seen: list[list[str | int | None]] = [[f"bird number {n}", n] for n in range(400)]
+    pieces = extract(xlsx({"Log": [["Bird", "Seen at"], *seen]}))
     assert len(pieces) > 3
     assert all((piece.anchor.heading or "").endswith("Bird | Seen at") for piece in pieces)
     assert pieces[-1].anchor.heading.split(" > ")[1].endswith(":B401")  # type: ignore[union-attr]

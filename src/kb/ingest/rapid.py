@@ -27,7 +27,9 @@ class RapidReader:
             params={
                 "Global.use_cls": False,  # it turns upright lines upside down
                 "Global.log_level": "critical",
-                "Global.max_side_len": 2000,
+                # Where text stands is found in a smaller picture; it is read in the large one. Memory grows with the former.
+                "Det.limit_type": "max",
+                "Det.limit_side_len": 1280,
                 **{f"{step}.engine_type": engine for step in ("Det", "Cls", "Rec")},
             }
         )

@@ -1,9 +1,10 @@
 """PDF: a part for every page, its text as it stands on the page, or read from the scan that it is."""
 
+import ctypes
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -27,6 +28,18 @@ COVERS = 0.5  # of the page, by one image: then the page is a picture of a page
 POINTS_PER_INCH = 72
 OCR_DPI = 200
 OCR_PIXELS = 12_000_000  # a page whose box is huge is rendered smaller
+MAX_ANNOTATIONS = 5000  # of a page
+NOTE_BYTES = 20_000
+SHOWN_ANNOTATIONS = {pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
+NOTE_ANNOTATIONS = {
+    pdfium.FPDF_ANNOT_TEXT,
+    pdfium.FPDF_ANNOT_HIGHLIGHT,
+    pdfium.FPDF_ANNOT_UNDERLINE,
+    pdfium.FPDF_ANNOT_STRIKEOUT,
+    pdfium.FPDF_ANNOT_SQUARE,
+    pdfium.FPDF_ANNOT_CIRCLE,
+    pdfium.FPDF_ANNOT_CARET,
+}
 NO_TITLE = re.compile(r"untitled|anonymous|unspecified|(microsoft \w+ - )?[^ ]*\.\w{2,4}|[\W\d]*", re.IGNORECASE)
 # How pdfium marks a word that is cut at a line end; the rest of the word follows on the next line.
 CUT_WORD = re.compile("\ufffe[ \t]*(?:\r\n|\n)?|\u00ad[ \t]*(?:\r\n|\n)")
@@ -67,11 +80,11 @@ def opened(source: Source) -> pypdfium2.PdfDocument:
 
 def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> tuple[str, Outcome]:
     try:
-        page = document[index]
+        page, notes = laid_open(document, index)
     except pypdfium2.PdfiumError:
         return "", Outcome("failed", "the page cannot be read", "corrupt")
     try:
-        text = own_text(page)
+        text = "\n".join(filter(None, (own_text(page), *notes)))
         if not source.force_ocr and not is_scan(page, text):
             return text, Outcome() if text else EMPTY
         found = ocr.read(rendered(page))
@@ -81,6 +94,33 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
         return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt")
     finally:
         page.close()
+
+
+def laid_open(document: pypdfium2.PdfDocument, index: int) -> tuple[pypdfium2.PdfPage, list[str]]:
+    """A page with what was filled in and written onto it, and the notes that were stuck to it."""
+    page = document[index]
+    has_more = False
+    notes: list[str] = []
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, number)
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        has_more = has_more or kind in SHOWN_ANNOTATIONS
+        if kind in NOTE_ANNOTATIONS and (note := one_line(contents(annotation))):
+            notes.append(f"[{note}]")
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    if has_more and pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
+        page.close()
+        page = document[index]
+    return page, notes
+
+
+def contents(annotation: Any) -> str:
+    size = pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
+    if not 2 < size < NOTE_BYTES:
+        return ""
+    text = ctypes.create_string_buffer(size)
+    pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", ctypes.cast(text, ctypes.POINTER(ctypes.c_ushort)), size)
+    return text.raw.decode("utf-16-le", "ignore").rstrip("\0")
 
 
 def own_text(page: pypdfium2.PdfPage) -> str:

@@ -1,0 +1,85 @@
+"""Pages a second: extraction in the sandbox and chunking, without embedding, against markitdown in the same run."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.report import Section, verdict
+from kb.ingest import ocr
+from kb.ingest.chunk import chunk
+from kb.ingest.extract import FORMATS, Source
+from kb.ingest.sandbox import Sandbox
+from kb.settings import Settings, bundled_model_dir
+from kb.tokens import Tokenizer
+
+ROOT = Path(__file__).parent.parent
+RIVAL_ENV = ROOT / "benchmarks" / ".env-markitdown"
+RIVAL_PACKAGES = ("markitdown[pdf]==0.1.8",)
+GOAL_PAGES = 100.0
+GOAL_RATIO = 10.0
+RIVAL_PROGRAM = """
+import json, sys, time
+from markitdown import MarkItDown
+converter = MarkItDown()
+for path in sys.argv[1:]:
+    started = time.perf_counter()
+    text = converter.convert(path).text_content
+    print(json.dumps({"seconds": time.perf_counter() - started, "characters": len(text)}), flush=True)
+"""
+
+
+def race(folder: Path) -> Section:
+    """The same reports through both, one after the other."""
+    reports = sorted((folder / "financebench").glob("*.pdf"))
+    tokenizer = Tokenizer(bundled_model_dir() / "tokenizer.json")
+    sandbox = Sandbox(lambda: ocr.choose("off"))
+    budget = Settings().chunk_tokens
+    extracted(sandbox, tokenizer, budget, reports[0])  # starts the process
+    with subprocess.Popen(
+        [rival_python(), "-c", RIVAL_PROGRAM, *map(str, reports)], stdout=subprocess.PIPE, text=True
+    ) as rival:
+        assert rival.stdout
+        theirs = sum(json.loads(line)["seconds"] for line in rival.stdout)
+    ours, count = 0.0, 0
+    for report in reports:
+        found, seconds = extracted(sandbox, tokenizer, budget, report)
+        count += found
+        ours += seconds
+    sandbox.close()
+    ratio = theirs / ours
+    rows = [
+        ["kb", f"{count / ours:.0f}", f"≥ {GOAL_PAGES:.0f}, {verdict(count / ours >= GOAL_PAGES)}"],
+        [
+            RIVAL_PACKAGES[0],
+            f"{count / theirs:.1f}",
+            f"kb is {ratio:.0f}×, goal {GOAL_RATIO:.0f}×, {verdict(ratio >= GOAL_RATIO)}",
+        ],
+    ]
+    about = (
+        f"{len(reports)} financial reports of {count} pages in all, first all through markitdown, then through kb. kb: "
+        "extraction in the sandbox and chunking, without embedding; markitdown: conversion, everything loaded before."
+    )
+    return Section("Pages a second", about, ("", "pages/s", "goal"), rows)
+
+
+def extracted(sandbox: Sandbox, tokenizer: Tokenizer, budget: int, path: Path) -> tuple[int, float]:
+    """How many pages there are, and how long reading and cutting them took."""
+    started = time.perf_counter()
+    count = 0
+    for part in sandbox.parts("pdf", Source(path, path.name), lambda: None):
+        chunk(part.text, FORMATS["pdf"].kind, tokenizer, budget)
+        count += 1
+    return count, time.perf_counter() - started
+
+
+def rival_python() -> Path:
+    """The interpreter of the rival's environment, which is made when it is not there."""
+    python = RIVAL_ENV / "bin" / "python"
+    if not (RIVAL_ENV / ".made").exists():
+        print(f"Making the rival's environment ({', '.join(RIVAL_PACKAGES)}): a minute, once.", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", RIVAL_ENV], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *RIVAL_PACKAGES], check=True)
+        (RIVAL_ENV / ".made").write_text("\n".join(RIVAL_PACKAGES), encoding="utf-8")
+    return python
