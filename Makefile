@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz soak conformance
+.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz soak conformance extraction
 
 setup: $(STAMP)
 
@@ -38,6 +38,10 @@ bench: setup
 
 eval: setup
 	$(BIN)/python -m benchmarks.quality
+
+# Needs the sample documents (KB_BENCH_DATA) and poppler's pdftotext; takes some minutes.
+extraction: setup
+	$(BIN)/python -m benchmarks.extraction $(ARGS)
 
 # What these prove is in docs/durability.md. They take minutes and are no part of `make test`; ARGS="--seed 3" and the like.
 crash: setup

@@ -208,7 +208,7 @@ def measure(chosen: list[Sample], folder: Path, *, whole: bool) -> list[Section]
                 "How they ended",
                 f"Each document added over REST to one engine, `KB_OCR=auto`. The engine took {memory.at_start:.0f} MB "
                 f"with its model loaded; with all its processes it took {beyond:.0f} MB more at its peak (goal: at "
-                f"most {MEMORY_GOAL_MB}, {verdict(beyond <= MEMORY_GOAL_MB)}). Failed ones by their error code; the parts "
+                f"most {MEMORY_GOAL_MB}, {verdict(beyond <= MEMORY_GOAL_MB)}). Failed ones by error code; the parts "
                 "(pages, slides, sheets, ...) of the others by their state in the ledger.",
                 ("", "documents", "completed", "failed", "parts"),
                 list(outcome_rows(results)),

@@ -6,8 +6,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidocr import EngineType, RapidOCR
 
+SURE = 0.9  # upright text is read more surely than that
 SAME_LINE = 0.5  # of a box's height: what overlaps by more stands on one line
 
 
@@ -18,6 +20,7 @@ class Box:
     right: float
     bottom: float
     text: str
+    score: float  # how sure the recogniser is, 0..1
 
 
 class RapidReader:
@@ -27,7 +30,7 @@ class RapidReader:
             params={
                 "Global.use_cls": False,  # it turns upright lines upside down
                 "Global.log_level": "critical",
-                # Where text stands is found in a smaller picture; it is read in the large one. Memory grows with the former.
+                # Where text stands is found in a smaller picture, and read in the large one: memory grows with the first.
                 "Det.limit_type": "max",
                 "Det.limit_side_len": 1280,
                 **{f"{step}.engine_type": engine for step in ("Det", "Cls", "Rec")},
@@ -36,11 +39,23 @@ class RapidReader:
 
     def text(self, pixels: bytes, width: int, height: int) -> str:
         gray = np.frombuffer(pixels, np.uint8).reshape(height, width)
+        best = self._boxes(gray)
+        if best and sureness(best) < SURE:  # it may lie on its side or stand on its head
+            best = max([best, *(self._boxes(np.rot90(gray, turns)) for turns in (1, 2, 3))], key=sureness)
+        return "\n".join(" ".join(one.text for one in line) for line in lines(best))
+
+    def _boxes(self, gray: NDArray[np.uint8]) -> list[Box]:
         found: Any = self._read(np.stack([gray] * 3, axis=-1))
         if not found.txts:
-            return ""
-        boxes = [box(corners, text) for corners, text in zip(found.boxes, found.txts, strict=True)]
-        return "\n".join(" ".join(one.text for one in line) for line in lines(boxes))
+            return []
+        read = zip(found.boxes, found.txts, found.scores, strict=True)
+        return [box(corners, text, float(score)) for corners, text, score in read]
+
+
+def sureness(boxes: Sequence[Box]) -> float:
+    """How sure the recogniser is of what it read, letter by letter; 0 for nothing read."""
+    letters = sum(len(one.text) for one in boxes)
+    return sum(one.score * len(one.text) for one in boxes) / letters if letters else 0.0
 
 
 def available_engine() -> EngineType:
@@ -48,9 +63,9 @@ def available_engine() -> EngineType:
     return EngineType.OPENVINO if find_spec("openvino") else EngineType.ONNXRUNTIME
 
 
-def box(corners: Any, text: str) -> Box:
+def box(corners: Any, text: str, score: float) -> Box:
     xs, ys = corners[:, 0], corners[:, 1]
-    return Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text)
+    return Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text, score)
 
 
 def lines(boxes: Sequence[Box]) -> list[list[Box]]:
