@@ -12,7 +12,9 @@ from typing import Protocol
 
 from kb.errors import JobFailure
 
+TESSERACT = "tesseract"
 TESSERACT_SECONDS = 150
+MAX_LANGUAGES = 4  # each makes reading slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,18 @@ def choose(setting: str) -> OcrChoice:
 
 def has_tesseract() -> bool:
     """Installed, and with the data of at least one language."""
-    program = shutil.which("tesseract")
-    if program is None:
-        return False
-    listed = subprocess.run([program, "--list-langs"], capture_output=True, text=True, timeout=10, check=False)
-    return listed.returncode == 0 and bool(languages(listed.stdout))
+    return shutil.which("tesseract") is not None and bool(spoken(tesseract_data()))
 
 
-def languages(listing: str) -> list[str]:
-    """The languages in what Tesseract lists: English first, orientation data left out."""
-    found = [line.strip() for line in listing.splitlines()[1:] if line.strip() not in ("", "osd", "equ")]
-    return sorted(found, key=lambda language: (language != "eng", language))
+def tesseract_data() -> list[str]:
+    """What Tesseract has data for: languages, and `osd`, which tells how a page is turned."""
+    listed = subprocess.run([TESSERACT, "--list-langs"], capture_output=True, text=True, timeout=30, check=False)
+    return [line.strip() for line in listed.stdout.splitlines()[1:] if line.strip()]
+
+
+def spoken(data: list[str]) -> list[str]:
+    """The languages, English first."""
+    return sorted(set(data) - {"osd", "equ"}, key=lambda language: (language != "eng", language))
 
 
 def load_reader(engine: str) -> Reader:
@@ -66,15 +69,15 @@ class Tesseract:
     """The program, over pipes: it writes no file either."""
 
     def __init__(self) -> None:
-        self._program = shutil.which("tesseract") or "tesseract"
-        listed = subprocess.run([self._program, "--list-langs"], capture_output=True, text=True, check=False)
-        self._languages = "+".join(languages(listed.stdout)[:4]) or "eng"
+        data = tesseract_data()
+        self._languages = "+".join(spoken(data)[:MAX_LANGUAGES])
+        self._layout = "1" if "osd" in data else "3"  # whole pages, turned upright where that can be told
 
     def text(self, pixels: bytes, width: int, height: int) -> str:
         image = b"P5 %d %d 255\n" % (width, height) + pixels
         try:
             done = subprocess.run(
-                [self._program, "stdin", "stdout", "-l", self._languages, "--psm", "1"],
+                [TESSERACT, "stdin", "stdout", "-l", self._languages, "--psm", self._layout],
                 input=image,
                 capture_output=True,
                 timeout=TESSERACT_SECONDS,

@@ -30,7 +30,7 @@ class RapidReader:
             params={
                 "Global.use_cls": False,  # it turns upright lines upside down
                 "Global.log_level": "critical",
-                # Where text stands is found in a smaller picture, and read in the large one: memory grows with the first.
+                # Text is looked for in a smaller picture and read in the large one: memory grows with the first.
                 "Det.limit_type": "max",
                 "Det.limit_side_len": 1280,
                 **{f"{step}.engine_type": engine for step in ("Det", "Cls", "Rec")},
