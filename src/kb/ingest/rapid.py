@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidocr import EngineType, RapidOCR
 
+from kb.errors import JobFailure
+
 SURE = 0.9  # upright text is read more surely than that
+STEEP = 0.8  # what a line that runs up or down counts
+GUESS = 0.65  # below it, what was read is noise: Hebrew taken for Latin letters has .63
 SAME_LINE = 0.5  # of a box's height: what overlaps by more stands on one line
 
 
@@ -21,6 +25,10 @@ class Box:
     bottom: float
     text: str
     score: float  # how sure the recogniser is, 0..1
+
+    @property
+    def is_level(self) -> bool:
+        return self.right - self.left >= self.bottom - self.top or len(self.text) == 1
 
 
 class RapidReader:
@@ -42,6 +50,8 @@ class RapidReader:
         best = self._boxes(gray)
         if best and sureness(best) < SURE:  # it may lie on its side or stand on its head
             best = max([best, *(self._boxes(np.rot90(gray, turns)) for turns in (1, 2, 3))], key=sureness)
+        if best and sureness(best) < GUESS:
+            raise JobFailure("ocr_failed", "there is writing, but not in a script or quality that RapidOCR can read.")
         return "\n".join(" ".join(one.text for one in line) for line in lines(best))
 
     def _boxes(self, gray: NDArray[np.uint8]) -> list[Box]:
@@ -53,9 +63,13 @@ class RapidReader:
 
 
 def sureness(boxes: Sequence[Box]) -> float:
-    """How sure the recogniser is of what it read, letter by letter; 0 for nothing read."""
+    """How sure the recogniser is of what it read, letter by letter; 0 for nothing read.
+
+    It also reads lines that run up or down, but then their order is not known: a turn that makes them level is better.
+    """
     letters = sum(len(one.text) for one in boxes)
-    return sum(one.score * len(one.text) for one in boxes) / letters if letters else 0.0
+    sure = sum(one.score * len(one.text) * (1.0 if one.is_level else STEEP) for one in boxes)
+    return sure / letters if letters else 0.0
 
 
 def available_engine() -> EngineType:
