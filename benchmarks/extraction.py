@@ -112,7 +112,7 @@ def run(client: Client, sample: Sample, scratch: Path) -> Result:
         error = job["error"] or {"code": job["status"], "message": "it did not end in time"}
         return Result(sample, took, error["code"], error["message"])
     document = client.document(job["document_id"])
-    return Result(sample, took, None, "", document, client.text(job["document_id"]))
+    return Result(sample, took, None, "", document, "\n".join(chunk["text"] for chunk in document["chunks"]))
 
 
 def scored(result: Result) -> tuple[Score, Score] | None:
@@ -261,6 +261,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     chosen = [sample for sample in samples(folder) if not args.groups or sample.group in args.groups]
     sections = [] if args.no_race or args.groups else [race(folder)]
+    for section in sections:
+        say(section.markdown())
     sections += measure(chosen, folder, whole=not args.groups)
     head = f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())}: {machine.describe()}."
     body = [section.markdown() for section in sections]

@@ -55,7 +55,7 @@ from kb.store.originals import Originals, Staged
 from kb.warm import WarmingEmbedder
 
 CLEAR_PHRASE = "DELETE ALL"
-LARGE_FILE = 2**20  # bytes from which on a file goes to the lane of large jobs
+LARGE_FILE = 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,10 +434,15 @@ def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:
     return jobs.NewJob(
         id=job_id,
         kind="note" if request.is_note else "file",
-        lane="large" if request.size_bytes >= LARGE_FILE else "small",
+        lane="large" if is_slow(request) else "small",
         payload=request.payload(),
         filename=request.filename,
     )
+
+
+def is_slow(request: AddRequest) -> bool:
+    """Whether it would keep small jobs waiting: large, or certain to be read by OCR."""
+    return request.size_bytes >= LARGE_FILE or request.doc_type == "image" or request.force_ocr
 
 
 def finished_job(job_id: str, request: AddRequest, row: Row) -> jobs.NewJob:

@@ -6,59 +6,22 @@ its tags and finishes the job. A document never appears twice or half.
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, field
 
 from kb.errors import JobFailure
+from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
-from kb.ingest.prepare import BATCH, Placed, Preparer
+from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.request import AddRequest, Known, fill_in, known, settled, supersede
 from kb.ingest.sandbox import Sandbox
 from kb.ingest.steps import Steps
-from kb.nouns import DocType, Json, LedgerEntry, Method
+from kb.nouns import Json
 from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
-from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 from kb.store.originals import Originals
 
-SEPARATOR = "\n\n"  # between the parts of a document's text
 TITLE_CHARACTERS = 200
-
-
-@dataclass(slots=True)
-class Draft:
-    """A document on its way: what is known and written of it so far."""
-
-    document_id: int
-    revision: int
-    title: str | None = None
-    metadata: Json = field(default_factory=dict)  # what the file says about itself
-    texts: list[str] = field(default_factory=list)
-    offset: int = 0  # where the next part starts
-    ledger: list[LedgerEntry] = field(default_factory=list)
-    waiting: list[Placed] = field(default_factory=list)  # passages that are not embedded yet
-    written: list[tuple[int, NewChunk]] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return SEPARATOR.join(self.texts)
-
-    def take(self, part: Part, passages: list[Placed]) -> None:
-        self.waiting += passages
-        self.texts.append(part.text)
-        self.offset += len(part.text) + len(SEPARATOR)
-        self.metadata |= part.metadata
-        if not self.ledger or self.ledger[-1].part != part.name:
-            self.ledger.append(LedgerEntry(part.name, part.outcome.state, part.outcome.reason))
-
-    def method(self, doc_type: DocType) -> Method:
-        states = {entry.state for entry in self.ledger} & {"ok", "ocr"}
-        if doc_type == "image":
-            return "image_analysis"
-        if "ocr" not in states:
-            return "text_extraction"
-        return "mixed" if "ok" in states else "ocr"
 
 
 class MovedError(Exception):

@@ -1,0 +1,43 @@
+"""A document on its way: what is known and written of it so far."""
+
+from dataclasses import dataclass, field
+
+from kb.ingest.extract.part import Part
+from kb.ingest.prepare import Placed
+from kb.nouns import DocType, Json, LedgerEntry, Method
+from kb.store.chunks import NewChunk
+
+SEPARATOR = "\n\n"  # between the parts of a document's text
+
+
+@dataclass(slots=True)
+class Draft:
+    document_id: int
+    revision: int
+    title: str | None = None
+    metadata: Json = field(default_factory=dict)  # what the file says about itself
+    texts: list[str] = field(default_factory=list)
+    offset: int = 0  # where the next part starts
+    ledger: list[LedgerEntry] = field(default_factory=list)
+    waiting: list[Placed] = field(default_factory=list)  # passages that are not embedded yet
+    written: list[tuple[int, NewChunk]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return SEPARATOR.join(self.texts)
+
+    def take(self, part: Part, passages: list[Placed]) -> None:
+        self.waiting += passages
+        self.texts.append(part.text)
+        self.offset += len(part.text) + len(SEPARATOR)
+        self.metadata |= part.metadata
+        if not self.ledger or self.ledger[-1].part != part.name:
+            self.ledger.append(LedgerEntry(part.name, part.outcome.state, part.outcome.reason))
+
+    def method(self, doc_type: DocType) -> Method:
+        states = {entry.state for entry in self.ledger} & {"ok", "ocr"}
+        if doc_type == "image":
+            return "image_analysis"
+        if "ocr" not in states:
+            return "text_extraction"
+        return "mixed" if "ok" in states else "ocr"
