@@ -4,6 +4,7 @@ No file can be written, no socket opened, no core dumped, and no memory beyond t
 It ends when the engine ends.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -34,7 +35,8 @@ def confine(memory_bytes: int) -> None:
 def limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
+    with contextlib.suppress(ValueError, OSError):  # macOS does not limit address space
+        resource.setrlimit(kind, (value, value))
 
 
 def refuse_sockets(event: str, _: tuple[Any, ...]) -> None:

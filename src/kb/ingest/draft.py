@@ -31,8 +31,11 @@ class Draft:
         self.texts.append(part.text)
         self.offset += len(part.text) + len(SEPARATOR)
         self.metadata |= part.metadata
+        entry = LedgerEntry(part.name, part.outcome.state, part.outcome.reason)
         if not self.ledger or self.ledger[-1].part != part.name:
-            self.ledger.append(LedgerEntry(part.name, part.outcome.state, part.outcome.reason))
+            self.ledger.append(entry)
+        elif entry.state == "failed":  # of several pieces of a part, the one that is missing must be told
+            self.ledger[-1] = entry
 
     def method(self, doc_type: DocType) -> Method:
         states = {entry.state for entry in self.ledger} & {"ok", "ocr"}

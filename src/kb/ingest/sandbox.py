@@ -5,6 +5,7 @@ no image came for a while, and its memory is free again. Nothing is started befo
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
@@ -18,6 +19,7 @@ from kb.nouns import DocType
 EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
 OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
 DOCUMENT_MB = 256  # of text in all
+DOCUMENT_SECONDS = 1800  # that extraction may take in all, OCR apart
 
 Interrupt = Callable[[], None]
 
@@ -55,6 +57,7 @@ class Sandbox:
         }
         process, frame = self._asked(Frame(request), interrupt)
         size = 0
+        waited = 0.0
         try:
             while frame.message["kind"] in ("part", "read"):
                 if frame.message["kind"] == "read":
@@ -64,7 +67,11 @@ class Sandbox:
                     if size > DOCUMENT_MB * 2**20:
                         raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
                     yield Part.from_message(frame.message["part"], frame.payload.decode())
+                asked = time.monotonic()
                 frame = process.receive(interrupt)
+                waited += time.monotonic() - asked
+                if waited > DOCUMENT_SECONDS:
+                    raise JobFailure("timeout", f"Reading it takes more than {DOCUMENT_SECONDS // 60} minutes.")
         except GoneError:
             raise JobFailure("crashed", "The process that read it ended in the middle.") from None
         except BaseException:
@@ -86,8 +93,7 @@ class Sandbox:
     def _asked(self, request: Frame, interrupt: Interrupt) -> tuple[Process, Frame]:
         """A process and its first answer; one that had ended of idleness is replaced."""
         while True:
-            with self._lock:
-                process = self._idle.pop() if self._idle else Process(self._limits, self._program)
+            process = self._taken() or Process(self._limits, self._program)
             try:
                 process.send(request, interrupt)
                 return process, process.receive(interrupt)
@@ -96,6 +102,16 @@ class Sandbox:
             except BaseException:
                 process.kill()
                 raise
+
+    def _taken(self) -> Process | None:
+        """One that is idle and still alive; the system may have ended it when memory was short."""
+        with self._lock:
+            while self._idle:
+                process = self._idle.pop()
+                if process.alive:
+                    return process
+                process.kill()
+        return None
 
     def _read(self, image: Frame, interrupt: Interrupt) -> Frame:
         """The text in an image. What goes wrong with it is its page's failure, not the document's."""
@@ -111,8 +127,9 @@ class Sandbox:
 
     def _answered(self, request: Frame, interrupt: Interrupt) -> Frame:
         while True:
-            self._reader = self._reader or Process(self._ocr_limits, self._program)
             process, self._reader = self._reader, None
+            if process is None or not process.alive:
+                process = Process(self._ocr_limits, self._program)
             try:
                 process.send(request, interrupt)
                 answer = process.receive(interrupt)

@@ -10,7 +10,7 @@ from kb.errors import JobFailure
 from kb.ingest.detect import BOMS
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.text import decode
-from kb.ingest.extract.tidy import one_line
+from kb.ingest.extract.tidy import detail
 from kb.ingest.extract.tools import Ocr, Source
 from kb.nouns import Json
 
@@ -36,7 +36,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
         "text",
         text,
         outcome=Outcome() if text else EMPTY,
-        title=one_line(about.title or "") or None if about else None,
+        title=detail(about.title) or None if about else None,
         metadata=details(about) if about else {},
     )
 
@@ -54,4 +54,4 @@ def decoded(data: bytes) -> str:
 
 def details(about: Any) -> Json:
     found = {"author": about.author, "description": about.description, "keywords": ", ".join(about.keywords or ())}
-    return {name: one_line(value) for name, value in found.items() if value and value.strip()}
+    return {name: detail(value) for name, value in found.items() if value and value.strip()}

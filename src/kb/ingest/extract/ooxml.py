@@ -15,7 +15,7 @@ from lxml import etree
 
 from kb.errors import JobFailure
 from kb.ingest.detect import OLE
-from kb.ingest.extract.tidy import one_line
+from kb.ingest.extract.tidy import detail
 from kb.ingest.extract.xml import attribute, local, parse
 from kb.nouns import Json
 
@@ -90,7 +90,7 @@ class Package:
         found: Json = {}
         for name in self.related("", "core-properties"):
             for element in self.xml(name):
-                if value := one_line(element.text or ""):
+                if value := detail(element.text):
                     found[local(element)] = value
         return found
 

@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium
 
 from kb.errors import JobFailure
 from kb.ingest.extract.part import EMPTY, Outcome, Part
-from kb.ingest.extract.tidy import one_line, tidy
+from kb.ingest.extract.tidy import detail, one_line, tidy
 from kb.ingest.extract.tools import Ocr, Source
 from kb.nouns import Anchor, Json
 
@@ -173,10 +173,10 @@ def outline(document: pypdfium2.PdfDocument) -> list[str | None]:
 
 def title_of(details: dict[str, str]) -> str | None:
     """The title that the file gives itself, unless it is what a program put there."""
-    title = one_line(details.get("Title") or "")
+    title = detail(details.get("Title"))
     return None if NO_TITLE.fullmatch(title) else title
 
 
 def metadata_of(details: dict[str, str]) -> Json:
-    found = {name: one_line(details.get(key) or "") for key, name in KEYS.items()}
+    found = {name: detail(details.get(key)) for key, name in KEYS.items()}
     return {name: value for name, value in found.items() if value and not NO_TITLE.fullmatch(value)}

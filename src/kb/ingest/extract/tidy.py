@@ -17,6 +17,7 @@ LIGATURES = str.maketrans(
         "\x00": None,
     }
 )
+DETAIL_CHARACTERS = 1000
 LINE_ENDS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 SPACES = re.compile(r"[^\S\n]+")
 AROUND_LINE_END = re.compile(r" ?\n ?")
@@ -34,3 +35,8 @@ def tidy(text: str) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(tidy(text).split())
+
+
+def detail(text: str | None) -> str:
+    """What a file says about itself, in one line that is not endless."""
+    return one_line((text or "")[:DETAIL_CHARACTERS])

@@ -13,7 +13,7 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 from kb.errors import JobFailure
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
 from kb.ingest.extract.ooxml import Package
-from kb.ingest.extract.part import EMPTY, Part
+from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tidy import one_line
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, relation_id
@@ -32,22 +32,31 @@ Piece = tuple[str | None, str]  # the heading that it stands under, and its text
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
     package = Package(source.path)
-    try:
-        workbook = CalamineWorkbook.from_path(source.path)
-        remarks = sheet_remarks(package)
-        names = workbook.sheet_names
-        for number, name in enumerate(names, 1):
-            sheet = partial(
-                Part, f"sheet {name}", title=package.title, metadata=package.metadata, number=number, total=len(names)
-            )
-            found = False
+    workbook = opened(source)
+    remarks = sheet_remarks(package)
+    total = len(workbook.sheet_names)
+    for number, name in enumerate(workbook.sheet_names, 1):
+        about = partial(
+            Part, f"sheet {name}", title=package.title, metadata=package.metadata, number=number, total=total
+        )
+        found = False
+        try:
             for heading, text in chain(cells(workbook, name), remarks.get(name, ())):
                 # The sheet's name is searched like a heading, and opens its text.
                 path = HEADING.join(filter(None, (name, heading)))
-                yield sheet(text if found else f"{name}\n{text}", Anchor(sheet=name, heading=path))
+                yield about(text if found else f"{name}\n{text}", Anchor(sheet=name, heading=path))
                 found = True
+        except CalamineError as error:
+            reason = f"the sheet cannot be read: {str(error)[:200]}"
+            yield about("", Anchor(sheet=name), Outcome("failed", reason, "corrupt"))
+        else:
             if not found:
-                yield sheet("", Anchor(sheet=name), EMPTY)
+                yield about("", Anchor(sheet=name), EMPTY)
+
+
+def opened(source: Source) -> CalamineWorkbook:
+    try:
+        return CalamineWorkbook.from_path(source.path)
     except PasswordError:
         raise JobFailure("encrypted", "The workbook is protected with a password.") from None
     except CalamineError as error:
