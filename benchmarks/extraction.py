@@ -260,9 +260,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"There are no samples in {folder}. KB_BENCH_DATA names another folder.")
         return 1
     chosen = [sample for sample in samples(folder) if not args.groups or sample.group in args.groups]
-    chosen.sort(
-        key=lambda sample: sample.group != "financebench"
-    )  # the longest first
+    chosen.sort(key=lambda sample: sample.group != "financebench")  # the longest first
     sections = measure(chosen, folder, whole=not args.groups)
     if not args.groups and not args.no_race:
         sections.append(race(folder))
