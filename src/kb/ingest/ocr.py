@@ -4,7 +4,6 @@ Tesseract is used where it is installed with its data, because it is faster and 
 An engine is loaded inside a sandboxed process, never in the engine of kb.
 """
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -43,12 +42,15 @@ def choose(setting: str) -> OcrChoice:
 
 def has_tesseract() -> bool:
     """Installed, and with the data of at least one language."""
-    return shutil.which("tesseract") is not None and bool(spoken(tesseract_data()))
+    return bool(spoken(tesseract_data()))
 
 
 def tesseract_data() -> list[str]:
     """What Tesseract has data for: languages, and `osd`, which tells how a page is turned."""
-    listed = subprocess.run([TESSERACT, "--list-langs"], capture_output=True, text=True, timeout=30, check=False)
+    try:
+        listed = subprocess.run([TESSERACT, "--list-langs"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
     return [line.strip() for line in listed.stdout.splitlines()[1:] if line.strip()]
 
 

@@ -121,7 +121,10 @@ class Process:
             time.sleep(TICK)
 
     def _ended(self) -> JobFailure | GoneError:
-        code = self._popen.wait()
+        try:
+            code = self._popen.wait(1)
+        except subprocess.TimeoutExpired:  # it closed its pipe and lives on
+            return self._failed("crashed", "The process that read it stopped answering.")
         if self._over_memory or self._ran_out():
             return self._failed("out_of_memory", f"It takes more than {self._limits.memory_mb} MB of memory.")
         if code == 0:

@@ -35,10 +35,9 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
         raise JobFailure("too_complex", f"The picture is too large: {error}") from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise JobFailure("corrupt", f"The picture is cut off or damaged: {error}") from None
-    read = tidy(found.text)
     name = APART.sub(" ", PurePath(source.name).stem).strip()
-    text = "\n\n".join([*told, read] if read else [name, *told])
-    yield Part("image", text, outcome=found.outcome if read or found.outcome.state == "failed" else NOTHING_READ)
+    text = "\n\n".join([*told, found.text] if found.text else [name, *told])
+    yield Part("image", text, outcome=NOTHING_READ if found.outcome.state == "empty" else found.outcome)
 
 
 def upright(picture: Image.Image) -> Image.Image:

@@ -15,7 +15,7 @@ from lxml import etree
 
 from kb.errors import JobFailure
 from kb.ingest.detect import OLE
-from kb.ingest.extract.tidy import detail
+from kb.ingest.extract.tidy import detail, real_title
 from kb.ingest.extract.xml import attribute, local, parse
 from kb.nouns import Json
 
@@ -96,7 +96,7 @@ class Package:
 
     @property
     def title(self) -> str | None:
-        return self.properties.get("title")
+        return real_title(self.properties.get("title"))
 
     @property
     def metadata(self) -> Json:

@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium
 
 from kb.errors import JobFailure
 from kb.ingest.extract.part import EMPTY, Outcome, Part
-from kb.ingest.extract.tidy import detail, one_line, tidy
+from kb.ingest.extract.tidy import one_line, real_title, tidy
 from kb.ingest.extract.tools import Ocr, Source
 from kb.nouns import Anchor, Json
 
@@ -40,7 +40,6 @@ NOTE_ANNOTATIONS = {
     pdfium.FPDF_ANNOT_CIRCLE,
     pdfium.FPDF_ANNOT_CARET,
 }
-NO_TITLE = re.compile(r"untitled|anonymous|unspecified|(microsoft \w+ - )?[^ ]*\.\w{2,4}|[\W\d]*", re.IGNORECASE)
 # How pdfium marks a word that is cut at a line end; the rest of the word follows on the next line.
 CUT_WORD = re.compile("\ufffe[ \t]*(?:\r\n|\n)?|\u00ad[ \t]*(?:\r\n|\n)")
 KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -62,7 +61,7 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
             text=text,
             anchor=Anchor(page=index + 1, heading=headings[index]),
             outcome=outcome,
-            title=title_of(details) if index == 0 else None,
+            title=real_title(details.get("Title")) if index == 0 else None,
             metadata=metadata_of(details) if index == 0 else {},
             number=index + 1,
             total=total,
@@ -88,7 +87,8 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
         if not source.force_ocr and not is_scan(page, text):
             return text, Outcome() if text else EMPTY
         found = ocr.read(rendered(page))
-        # What stands on the page is kept when reading the image gave nothing.
+        if text and found.outcome.state == "empty":  # what stands on the page is all there is
+            return text, Outcome()
         return found.text or text, found.outcome
     except pypdfium2.PdfiumError as error:
         return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt")
@@ -171,12 +171,6 @@ def outline(document: pypdfium2.PdfDocument) -> list[str | None]:
     return headings
 
 
-def title_of(details: dict[str, str]) -> str | None:
-    """The title that the file gives itself, unless it is what a program put there."""
-    title = detail(details.get("Title"))
-    return None if NO_TITLE.fullmatch(title) else title
-
-
 def metadata_of(details: dict[str, str]) -> Json:
-    found = {name: detail(details.get(key)) for key, name in KEYS.items()}
-    return {name: value for name, value in found.items() if value and not NO_TITLE.fullmatch(value)}
+    found = {name: real_title(details.get(key)) for key, name in KEYS.items()}
+    return {name: value for name, value in found.items() if value}

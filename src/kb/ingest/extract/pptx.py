@@ -32,11 +32,17 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             text=text,
             anchor=Anchor(slide=number),
             outcome=Outcome() if text else EMPTY,
-            title=title,
+            title=title or heading_of(text),
             metadata=package.metadata if number == 1 else {},
             number=number,
             total=len(slides),
         )
+
+
+def heading_of(text: str) -> str | None:
+    """The title of a slide, which names the presentation that names itself nowhere."""
+    first = text.partition("\n")[0]
+    return first.removeprefix("# ") if first.startswith("# ") else None
 
 
 def slide_names(package: Package) -> list[str]:

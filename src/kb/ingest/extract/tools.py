@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kb.ingest.extract.part import EMPTY, Outcome
+from kb.ingest.extract.tidy import tidy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,7 +33,8 @@ class Ocr(Protocol):
 
 
 def reading(text: str) -> Reading:
-    return Reading(text, Outcome("ocr") if text.strip() else EMPTY)
+    text = tidy(text)
+    return Reading(text, Outcome("ocr") if text else EMPTY)
 
 
 def unread(reason: str, code: str) -> Reading:
