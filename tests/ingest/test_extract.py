@@ -158,6 +158,11 @@ def test_slides_come_in_the_order_shown_with_title_first_and_notes_last(extract:
     assert second.text == "| Heron |\n| --- |\n\nSecond"
 
 
+def test_a_broken_slide_is_the_only_one_that_is_missing(extract: Extract) -> None:
+    slides = extract(pptx([shape("First"), "<p:broken>", shape("Third")]))
+    assert [(slide.text, slide.outcome.state) for slide in slides] == [("First", "ok"), ("", "failed"), ("Third", "ok")]
+
+
 # XLSX
 
 
@@ -177,6 +182,16 @@ def test_a_long_sheet_comes_in_pieces_that_all_know_the_columns(extract: Extract
     assert len(pieces) > 3
     assert all((piece.anchor.heading or "").endswith("Bird | Seen at") for piece in pieces)
     assert pieces[-1].anchor.heading.split(" > ")[1].endswith(":B401")  # type: ignore[union-attr]
+
+
+def test_a_broken_sheet_is_the_only_one_that_is_missing(extract: Extract) -> None:
+    whole = xlsx({"Good": [["fine"]], "Bad": [["lost"]]})
+    with zipfile.ZipFile(io.BytesIO(whole)) as old:
+        members: dict[str, str | bytes] = {name: old.read(name) for name in old.namelist()}
+    members["xl/worksheets/sheet2.xml"] = "<worksheet><sheetData><row><c></row>"
+    good, bad = extract(archive(members))
+    assert (good.text, good.outcome.state) == ("Good\nfine", "ok")
+    assert (bad.name, bad.outcome.state) == ("sheet Bad", "failed")
 
 
 # HTML and SVG

@@ -26,12 +26,12 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     title = package.title
     authors = comment_authors(package)
     for number, name in enumerate(slides, 1):
-        text = "\n\n".join(filter(None, slide_blocks(package, name, authors)))
+        text, outcome = slide_text(package, name, authors)
         yield Part(
             name=f"slide {number}",
             text=text,
             anchor=Anchor(slide=number),
-            outcome=Outcome() if text else EMPTY,
+            outcome=outcome,
             title=title or heading_of(text),
             metadata=package.metadata if number == 1 else {},
             number=number,
@@ -55,6 +55,16 @@ def slide_names(package: Package) -> list[str]:
         for slide in group.iterchildren("{*}sldId")
     ]
     return [relation.target for relation in listed if relation and package.has(relation.target)]
+
+
+def slide_text(package: Package, name: str, authors: dict[str, str]) -> tuple[str, Outcome]:
+    try:
+        text = "\n\n".join(filter(None, slide_blocks(package, name, authors)))
+    except JobFailure as failure:
+        if failure.code != "corrupt":
+            raise
+        return "", Outcome("failed", failure.message, failure.code)  # the other slides may be whole
+    return text, Outcome() if text else EMPTY
 
 
 def slide_blocks(package: Package, name: str, authors: dict[str, str]) -> Iterator[str]:
