@@ -19,6 +19,8 @@ translates these; nothing else in the code knows HTTP statuses or exit codes.
 
 from typing import Any, ClassVar
 
+from kb.nouns import FailureCode
+
 
 class KBError(Exception):
     """A failure that has a code. Raised as itself only for what should never happen."""
@@ -137,7 +139,7 @@ class JobInterrupted(Exception):
 class JobFailure(Exception):
     """How a job ends when its content cannot be read. Not an answer to a request: it is recorded in the job."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: FailureCode, message: str) -> None:
         super().__init__(message)
-        self.code = code  # encrypted, corrupt, too_complex, no_text, ... as the REST reference lists them
+        self.code = code
         self.message = message

@@ -17,6 +17,18 @@ Mode = Literal["hybrid", "fts", "vector"]
 Sort = Literal["recent", "created", "filename", "size"]
 Order = Literal["asc", "desc"]
 LedgerState = Literal["ok", "ocr", "empty", "failed"]
+FailureCode = Literal[
+    "encrypted",
+    "corrupt",
+    "too_complex",
+    "no_text",
+    "ocr_failed",
+    "timeout",
+    "out_of_memory",
+    "crashed",
+    "unsupported_format",
+    "internal",
+]
 Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
 
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
@@ -129,7 +141,7 @@ class TagList:
 
 @dataclass(frozen=True, slots=True)
 class JobError:
-    code: str
+    code: FailureCode
     message: str
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from kb.errors import JobFailure
+from kb.nouns import FailureCode
 
 TESSERACT = "tesseract"
 TESSERACT_SECONDS = 150
@@ -20,7 +21,7 @@ MAX_LANGUAGES = 4  # each makes reading slower
 class OcrChoice:
     engine: str | None = None
     missing: str | None = None  # why there is none
-    missing_code: str = "ocr_failed"  # what a document fails with that only OCR could have read
+    missing_code: FailureCode = "ocr_failed"  # what a document fails with that only OCR could have read
 
 
 class Reader(Protocol):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kb.errors import JobFailure
 from kb.ingest.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
+from kb.nouns import FailureCode
 
 PROGRAM = (sys.executable, "-m", "kb.ingest.sandboxed")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
@@ -139,7 +140,7 @@ class Process:
         last_words = self._popen.stderr.read() or b""
         return any(sign in last_words for sign in NO_MEMORY)
 
-    def _failed(self, code: str, message: str) -> JobFailure:
+    def _failed(self, code: FailureCode, message: str) -> JobFailure:
         self.kill()
         return JobFailure(code, message)
 

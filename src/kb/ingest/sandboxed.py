@@ -18,6 +18,7 @@ from kb.ingest.extract import Source, parts
 from kb.ingest.extract.tools import Reading, reading, unread
 from kb.ingest.frames import HEAD, Frame, pack, unpack
 from kb.ingest.ocr import Reader, load_reader
+from kb.nouns import FailureCode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,7 +64,7 @@ class Pipe:
 class RemoteOcr:
     """Has images read in a process that holds the models, by way of the engine."""
 
-    def __init__(self, pipe: Pipe, missing: str | None, missing_code: str) -> None:
+    def __init__(self, pipe: Pipe, missing: str | None, missing_code: FailureCode) -> None:
         self._pipe = pipe
         self._missing = missing
         self._missing_code = missing_code
@@ -105,7 +106,7 @@ class Server:
         except RecursionError:
             self._fail("too_complex", "It is nested too deeply to be read.")
         except Exception as error:  # noqa: BLE001 - a parser that stumbles over a file says nothing about the next one
-            code = "internal" if isinstance(error, OUR_OWN_FAULT) else "corrupt"
+            code: FailureCode = "internal" if isinstance(error, OUR_OWN_FAULT) else "corrupt"
             self._fail(code, f"It cannot be read: {type(error).__name__}: {str(error)[:300]}")
 
     def _read(self, request: Frame) -> str:
@@ -113,7 +114,7 @@ class Server:
         self._reader = self._reader or load_reader(message["engine"])
         return self._reader.text(request.payload, message["width"], message["height"])
 
-    def _fail(self, code: str, message: str) -> None:
+    def _fail(self, code: FailureCode, message: str) -> None:
         self._pipe.send({"kind": "failure", "code": code, "message": message})
 
 

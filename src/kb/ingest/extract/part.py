@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kb.nouns import Anchor, Json, LedgerState
+from kb.nouns import Anchor, FailureCode, Json, LedgerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class Outcome:
 
     state: LedgerState = "ok"
     reason: str | None = None
-    code: str = "no_text"
+    code: FailureCode = "no_text"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kb.ingest.extract.part import EMPTY, Outcome
 from kb.ingest.extract.tidy import tidy
+from kb.nouns import FailureCode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,5 +38,5 @@ def reading(text: str) -> Reading:
     return Reading(text, Outcome("ocr") if text else EMPTY)
 
 
-def unread(reason: str, code: str) -> Reading:
+def unread(reason: str, code: FailureCode) -> Reading:
     return Reading("", Outcome("failed", reason, code))
