@@ -309,3 +309,19 @@ def test_a_relation_out_of_the_package_leads_nowhere(extract: Extract) -> None:
     outside = relations(("header", "../../../../etc/passwd"))
     (part,) = extract(office("word/document.xml", {**members, "word/_rels/document.xml.rels": outside}))
     assert part.text == "here"
+
+
+def test_every_passage_of_a_page_of_figures_stands_under_its_heading(extract: Extract) -> None:
+    figures = "\n".join(f"Reed beds, row {n} {n * 7}" for n in range(20))
+    first, second, prose = extract(
+        pdf(
+            [
+                f"Yearly report\nThe Heron Society\nCosts of the Reed Beds\n{figures}",
+                f"The Heron Society\nBalance Sheet\n{figures}",
+                "A Heading\nHerons wait.\nStorks do not.\nNobody counts them here.",
+            ]
+        )
+    )
+    assert first.anchor.heading == "The Heron Society Costs of the Reed Beds"
+    assert second.anchor.heading == "Balance Sheet"  # what stood on the page before is its running head
+    assert prose.anchor.heading is None

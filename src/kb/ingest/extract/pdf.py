@@ -10,6 +10,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from kb.errors import JobFailure
+from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tidy import one_line, real_title, tidy
 from kb.ingest.extract.tools import Ocr, Source
@@ -53,13 +54,14 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     if total > MAX_PAGES:
         raise JobFailure("too_complex", f"The PDF has {total} pages; {MAX_PAGES} are the most that are read.")
     details = document.get_metadata_dict()
-    headings = outline(document)
+    bookmarks, heads = outline(document), PageHeads()
     for index in range(total):
         text, outcome = page_text(document, index, source, ocr)
+        heading = SEPARATOR.join(dict.fromkeys(filter(None, (bookmarks[index], heads.of(text)))))
         yield Part(
             name=f"page {index + 1}",
             text=text,
-            anchor=Anchor(page=index + 1, heading=headings[index]),
+            anchor=Anchor(page=index + 1, heading=heading or None),
             outcome=outcome,
             title=real_title(details.get("Title")) if index == 0 else None,
             metadata=metadata_of(details) if index == 0 else {},
