@@ -256,8 +256,8 @@ WHY_LOW = [
     "`skipped_*.pdf`: a font without a Unicode map; both give nonsense, but not the same.",
     "`issue20930.pdf`, `issue6962.pdf`, `issue18117.pdf`: letters set far apart; whether that is a space is a guess.",
     "`issue15910.pdf`: pdfium takes the font's own table at its word and gives `Allg‰u` for `Allgäu`: a loss of kb's.",
-    "docling writes equations as LaTeX, where kb has `x^2`; gives dates in sheets a time of `00:00:00`; names the time of "
-    "every comment; leaves out headers, footers, notes and alternative texts, which kb gives.",
+    "docling writes equations as LaTeX, where kb has `x^2`; gives dates in sheets a time of `00:00:00`; names the time "
+    "of every comment; leaves out headers, footers, notes and alternative texts, which kb gives.",
     "Two SVG references list texts that occur several times only once.",
 ]
 
