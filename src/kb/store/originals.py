@@ -151,7 +151,7 @@ class Originals:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             yield path
         finally:
-            path.unlink(missing_ok=True)
+            discard(path)  # what went wrong before matters more than a file that is left
 
     def keep(self, staged: Staged) -> None:
         """From here on the file, which was synced before, is durable under its hash."""
