@@ -112,6 +112,7 @@ class Pipeline:
     def _embed(self, draft: Draft, count: int, interrupt: Callable[[], None], steps: Steps) -> None:
         """Embed and write the first `count` of the passages that wait."""
         assert draft.title is not None or not count
+        total = len(draft.written) + len(draft.waiting)
         passages, draft.waiting = draft.waiting[:count], draft.waiting[count:]
         for batch in self._preparer.batches(passages, draft.title or "", first=len(draft.written)):
             interrupt()
@@ -120,7 +121,7 @@ class Pipeline:
                     raise MovedError
                 ids = chunks.add(tx, draft.document_id, draft.revision, batch)
                 draft.written += zip(ids, batch, strict=True)
-            steps.embedded(len(batch), count)
+            steps.embedded(len(draft.written), total)
 
     def _parts(self, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
         if request.is_note:

@@ -19,7 +19,6 @@ class Steps:
         self._changed = changed
         self._recorded = 0.0
         self._by_parts = False
-        self._embedded = 0
 
     def part_done(self, part: Part) -> None:
         """The next one is under way: reading it, from a scan even, is what takes the time."""
@@ -29,9 +28,9 @@ class Steps:
             self._record(part.number, part.total, f"Processing {unit} {part.number + 1} of {part.total}")
 
     def embedded(self, passages: int, total: int) -> None:
-        self._embedded += passages
-        if not self._by_parts and self._embedded < total:
-            self._record(self._embedded, total, "Generating embeddings")
+        """So many of the passages that are known are done."""
+        if not self._by_parts and passages < total:
+            self._record(passages, total, "Generating embeddings")
 
     def _record(self, completed: int, total: int, step: str) -> None:
         if time.monotonic() - self._recorded < EVERY:
