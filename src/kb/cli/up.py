@@ -69,7 +69,7 @@ def free_port(host: str) -> int:
 def start(name: str, environment: dict[str, str]) -> "Popen[bytes]":
     import subprocess
 
-    return subprocess.Popen([sys.executable, "-m", "kb.cli.main", name], env=environment)  # noqa: S603
+    return subprocess.Popen([sys.executable, "-m", "kb.cli.main", name], env=environment)
 
 
 def stop(processes: "dict[str, Popen[bytes]]") -> None:
