@@ -40,7 +40,7 @@ class RapidReader:
                 "Global.log_level": "critical",
                 # Text is looked for in a smaller picture and read in the large one: memory grows with the first.
                 "Det.limit_type": "max",
-                "Det.limit_side_len": 1280,
+                "Det.limit_side_len": 960,
                 **{f"{step}.engine_type": engine for step in ("Det", "Cls", "Rec")},
             }
         )
