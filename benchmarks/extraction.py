@@ -228,7 +228,7 @@ def measure(chosen: list[Sample], folder: Path) -> list[Section]:
                 "Words found",
                 "Every word as often as it occurs, averaged over documents; letter case and ligatures do not count. "
                 "*completed*: words that are in the file's own text nodes do not count as wrong where the "
-                "reference leaves them out (headers, footers, notes, comments, alternative texts), and the two documents "
+                "reference leaves them out (headers, footers, notes, comments, alternative texts), and two documents "
                 "whose reference is plainly wrong are left out.",
                 ("", "documents", "precision", "recall", "F1", "F1, completed", "goal"),
                 list(score_rows(results)),
@@ -243,10 +243,10 @@ def measure(chosen: list[Sample], folder: Path) -> list[Section]:
             sections.append(
                 Section(
                     "Questions about financial reports",
-                    f"FinanceBench's questions, asked as they are over all {len(chosen)} documents, and within the report "
-                    "that they are about. Where the first result from a page with the evidence stands: within "
-                    f"{ASKED} for {everywhere} of {len(rows)} over all, for {within} within the report (goal: {FOUND_GOAL}, "
-                    f"{verdict(everywhere >= FOUND_GOAL)} and {verdict(within >= FOUND_GOAL)}).",
+                    f"FinanceBench's questions, asked as they are over all {len(chosen)} documents, and within the "
+                    "report that they are about. Where the first result from a page with the evidence stands: within "
+                    f"{ASKED} for {everywhere} of {len(rows)} over all, for {within} within the report (goal: "
+                    f"{FOUND_GOAL}, {verdict(everywhere >= FOUND_GOAL)} and {verdict(within >= FOUND_GOAL)}).",
                     ("report", "evidence on page", "place", "within the report"),
                     rows,
                 )

@@ -58,7 +58,7 @@ def test_every_format_goes_in_whatever_its_name(
 
 def test_a_passage_names_its_page_and_bookmark(http: Http) -> None:
     document = add(
-        http, "report.pdf", pdf(["Preface of the quokka report", "Quokkas at night"], bookmarks=[("Field notes", 2)])
+        http, "report.pdf", pdf(["Preface of the numbat report", "Numbats at night"], bookmarks=[("Field notes", 2)])
     )
     anchors = [chunk["anchor"] for chunk in document["chunks"]]
     assert [(anchor["page"], anchor.get("heading")) for anchor in anchors] == [(1, None), (2, "Field notes")]
