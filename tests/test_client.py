@@ -222,6 +222,12 @@ def test_a_broken_answer_of_an_engine_is_an_error(status: int, body: bytes) -> N
         read_answer(ENGINE, status, "3.0.0", body)
 
 
+def test_text_is_handed_on_as_it_is() -> None:
+    assert read_answer(ENGINE, 200, "3.0.0", "[1] Käse".encode(), plain=True) == {"text": "[1] Käse"}
+    with pytest.raises(NotFound):
+        read_answer(ENGINE, 404, "3.0.0", json.dumps(NotFound("gone").body()).encode(), plain=True)
+
+
 @pytest.mark.parametrize(
     "name",
     [name for name in vars(Calls) if not name.startswith("_") and name != "send"],
@@ -236,6 +242,7 @@ def test_every_call_names_a_route_that_the_engine_has(name: str) -> None:
         "job_id": "{id}",
         "document_id": "{id}",
         "version": 1,
+        "confirm": "DELETE ALL",
     }
     method: Callable[..., Call] = getattr(CALLS, name)
     wanted = Calls.__dict__[name].__code__

@@ -141,3 +141,10 @@ def test_the_check_sees_imports_wherever_they_stand(tmp_path: Path, monkeypatch:
         ("mcp", False),
         ("api", True),
     ]
+
+
+def test_the_mcp_servers_lock_holds_neither_model_runtime_nor_engine() -> None:
+    locked = (SOURCE.parent / "lock" / "mcp.txt").read_text(encoding="utf-8")
+    named = {line.partition("==")[0] for line in locked.splitlines() if "==" in line and not line.startswith(" ")}
+    assert {"mcp", "httpx2", "uvicorn"} <= named
+    assert not named & {"onnxruntime", "openvino", "numpy", "tokenizers", "fastapi", "apsw"}

@@ -1,4 +1,4 @@
-"""The reference pages, made from the code: docs/cli.md, docs/rest.md, docs/settings.md.
+"""The reference pages, made from the code: docs/cli.md, docs/mcp.md, docs/rest.md, docs/settings.md.
 
 `python -m tools.reference` writes them; with `--check` it fails when one differs from what it would write, and shows
 where. Nothing here depends on the width of a terminal or the version of Python.
@@ -24,10 +24,13 @@ Schema = dict[str, Any]
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
+    from tools.reference_mcp import mcp_page  # noqa: PLC0415 (nor the MCP server)
+
     from kb.api.app import openapi_document  # noqa: PLC0415 (the other pages need no engine)
 
     return {
         "cli.md": cli_page(build_parser()),
+        "mcp.md": mcp_page(),
         "rest.md": rest_page(openapi_document()),
         "settings.md": settings_page(),
     }

@@ -261,7 +261,7 @@ async def test_update_an_existing_note(kb: Agent) -> None:
     assert stale["error"]["code"] == "conflict"
 
 
-async def test_update_a_nonexistent_document(kb: Agent) -> None:
+async def test_update_a_non_existent_document(kb: Agent) -> None:
     answer = await kb("kb_update_note", document_id=99999999, text="x")
     assert answer.failed
     assert answer["error"]["code"] == "not_found"
