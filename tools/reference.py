@@ -24,9 +24,8 @@ Schema = dict[str, Any]
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    from tools.reference_mcp import mcp_page  # noqa: PLC0415 (nor the MCP server)
-
     from kb.api.app import openapi_document  # noqa: PLC0415 (the other pages need no engine)
+    from tools.reference_mcp import mcp_page  # noqa: PLC0415 (nor the MCP server)
 
     return {
         "cli.md": cli_page(build_parser()),

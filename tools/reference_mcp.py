@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from mcp_types import Tool
-from tools.reference import anchor, field_table, page, table
 
 from kb.mcp.app import CONTRACTS
 from kb.mcp.contracts.contract import Contract
+from tools.reference import anchor, field_table, page, table
 
 INTRODUCTION = """\
 The MCP server (`kb mcp`, or `kb up` together with the engine) offers contracts, each at
