@@ -1,4 +1,7 @@
-"""One MCP server with every contract for tests that can share it, and servers of a test's own."""
+"""One MCP server with every contract for tests that can share it, and servers of a test's own.
+
+The folder is not called `mcp`: the tests' folder is on the path, and it would hide the SDK.
+"""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -10,7 +11,7 @@ import pytest
 
 from mcp_server.agents import Agent, McpProcess, agent
 from mcp_server.conftest import StartMcp
-from support import Http, StartEngine
+from support import EngineProcess, Http
 
 pytestmark = pytest.mark.anyio
 
@@ -79,12 +80,21 @@ async def test_add_an_unsupported_format(knowledge: Agent) -> None:
     }
 
 
-async def test_add_a_file_that_is_too_large(start_engine: StartEngine, start_mcp: StartMcp, readable: Path) -> None:
-    engine = start_engine(KB_MAX_FILE_MB="1")
-    server = start_mcp(engine.url, KB_MCP_FILE_ROOTS=str(readable))
+@pytest.fixture(scope="module")
+def own(readable: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpProcess]:
+    """A server on an engine of its own, which is empty and takes small files only."""
+    folder = tmp_path_factory.mktemp("own")
+    engine = EngineProcess(folder / "data", KB_MAX_FILE_MB="1")
+    server = McpProcess(folder / "mcp.log", engine.url, KB_MCP_FILE_ROOTS=str(readable))
+    yield server
+    server.stop()
+    engine.stop()
+
+
+async def test_add_a_file_that_is_too_large(own: McpProcess, readable: Path) -> None:
     path = readable / "large.html"
     path.write_bytes(b"x" * (3 * 2**19))
-    async with agent(server.at("knowledge")) as client:
+    async with agent(own.at("knowledge")) as client:
         answer = await client("knowledge-add", file_path=str(path))
     assert answer.json == {
         "success": False,
@@ -234,11 +244,8 @@ async def test_show(knowledge: Agent, readable: Path) -> None:
 # knowledge-clear, an empty knowledge base, knowledge-status: on an engine of its own
 
 
-async def test_clear_and_the_empty_knowledge_base(
-    start_engine: StartEngine, start_mcp: StartMcp, readable: Path
-) -> None:
-    server = start_mcp(start_engine().url, KB_MCP_FILE_ROOTS=str(readable))
-    async with agent(server.at("knowledge")) as client:
+async def test_clear_and_the_empty_knowledge_base(own: McpProcess, readable: Path) -> None:
+    async with agent(own.at("knowledge")) as client:
         shown = await client("knowledge-show")
         assert (shown["documents"], shown["total_count"]) == ([], 0)
         assert shown["message"] == "Knowledge base is empty"

@@ -160,6 +160,18 @@ async def test_websocket_carries_the_same_messages(mcp: McpProcess, hello: bool)
         assert json.loads(await socket.recv())["error"]["code"] == -32601
 
 
+async def test_websocket_speaks_the_revision_without_a_handshake(mcp: McpProcess) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": KNOWN_PROTOCOL_VERSIONS[-1],
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    async with connect(f"{mcp.url.replace('http', 'ws')}/mcp") as socket:
+        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}))
+        answer = json.loads(await socket.recv())
+        assert "kb_search" in [tool["name"] for tool in answer["result"]["tools"]]
+
+
 async def test_websocket_passes_the_same_checks(start_mcp: StartMcp) -> None:
     server = start_mcp(KB_MCP_API_KEY="secret")
     place = server.url.replace("http", "ws") + "/mcp"

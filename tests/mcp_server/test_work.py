@@ -63,7 +63,7 @@ async def test_progress_while_an_upload_is_finished(kb: Agent) -> None:
     async def note(progress: float, total: float | None, message: str | None) -> None:
         told.append(progress)
 
-    data = essay(2_000).encode()
+    data = essay(800).encode()
     started = await kb("kb_upload_start", filename="progress.txt", total_size=len(data))
     encoded = base64.b64encode(data).decode()
     await kb("kb_upload_chunk", upload_id=started["upload_id"], data=encoded, chunk_index=0)

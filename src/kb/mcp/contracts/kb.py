@@ -83,7 +83,8 @@ class Kb(Contract):
             top=top,
             tags=tags or (),
             doc_type=doc_type,
-            mode="fts" if fts_only else mode,
+            mode=mode,
+            fts_only=fts_only or None,
             min_score=min_score,
             max_tokens=max_tokens,
         )
