@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from kb.mcp.failures import wire_error
 from kb.mcp.plain import plain_answer
-from kb.mcp.protocol import GONE, ContractServer, wire_error
+from kb.mcp.protocol import GONE, ContractServer
 from kb.mcp.wire import MAX_MESSAGE, error_bytes, parsed, too_large
 from kb.nouns import Json
 

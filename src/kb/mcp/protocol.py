@@ -8,11 +8,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
     EmptyResult,
@@ -36,6 +32,7 @@ from kb import __version__
 from kb.errors import KBError
 from kb.mcp.budget import compact
 from kb.mcp.contracts.contract import Contract
+from kb.mcp.failures import SERVER_ERROR, wire_error
 from kb.mcp.resources import Resources
 from kb.mcp.tools import Caller, Refusal
 from kb.mcp.work import cancel
@@ -45,14 +42,7 @@ log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 GONE = "kb.gone"  # where the scope of a request keeps the event that its client is gone
-SERVER_ERROR = -32000
-ERROR_TYPES = {
-    PARSE_ERROR: "parse_error",
-    INVALID_REQUEST: "invalid_request",
-    METHOD_NOT_FOUND: "method_not_found",
-    INVALID_PARAMS: "invalid_params",
-    INTERNAL_ERROR: "internal_error",
-}
+UNEXPECTED = KBError("Something went wrong here; the server's log says what.")
 
 
 class ContractServer(Server[Any]):
@@ -113,10 +103,7 @@ class ContractServer(Server[Any]):
             answer, failed = self.contract.failure(error), True
         except Exception:
             log.exception("%s failed", params.name)
-            answer, failed = (
-                self.contract.failure(KBError("Something went wrong here; the server's log says what.")),
-                True,
-            )
+            answer, failed = self.contract.failure(UNEXPECTED), True
         return CallToolResult(content=[TextContent(text=compact(answer))], structured_content=answer, is_error=failed)
 
     async def _list_prompts(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -183,11 +170,6 @@ def caller_of(ctx: Context) -> Caller:
         progress=ctx.session.report_progress,
         gone=connection.scope[GONE],
     )
-
-
-def wire_error(code: int, message: str, kind: str | None = None, /, **details: Any) -> MCPError:
-    """A JSON-RPC error; its data always has the same shape."""
-    return MCPError(code, message, {"error_type": kind or ERROR_TYPES.get(code, "server_error"), "details": details})
 
 
 async def explained(ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -4,7 +4,6 @@ import re
 from typing import Any, NoReturn
 
 from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     ListResourcesResult,
@@ -20,13 +19,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from kb.client import API
 from kb.errors import KBError, NotFound
+from kb.mcp.failures import SERVER_ERROR, wire_error
 from kb.mcp.transport import Client
 
 Context = ServerRequestContext[Any, Any]
 TEMPLATE = "kb://documents/{id}"
 PAGE = 100
 RESOURCE_NOT_FOUND = -32002  # as the handshake revisions have it; later ones say -32602
-SERVER_ERROR = -32000
 
 
 class Resources:
@@ -44,11 +43,11 @@ class Resources:
         """Documents, the most recently changed first."""
         cursor = (params.cursor if params else None) or "0"
         if not re.fullmatch(r"\d{1,12}", cursor):
-            raise _error(INVALID_PARAMS, "The cursor is not one of this server's.", "invalid_params")
+            raise wire_error(INVALID_PARAMS, "The cursor is not one of this server's.")
         try:
             found = await self._client.documents(limit=PAGE, offset=int(cursor))
         except KBError as error:
-            raise _error(SERVER_ERROR, error.message, error.code) from error
+            raise wire_error(SERVER_ERROR, error.message, error.code) from error
         after = int(cursor) + len(found["documents"])
         resources = [
             Resource(
@@ -71,7 +70,7 @@ class Resources:
         except NotFound:
             _not_found(ctx, str(params.uri))
         except KBError as error:
-            raise _error(SERVER_ERROR, error.message, error.code) from error
+            raise wire_error(SERVER_ERROR, error.message, error.code) from error
         uri = TEMPLATE.format(id=found[1])
         link = f"{self._client.engine.url}{API}/documents/{found[1]}/original"
         return ReadResourceResult(
@@ -84,8 +83,4 @@ class Resources:
 
 def _not_found(ctx: Context, uri: str) -> NoReturn:
     code = INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
-    raise _error(code, f"There is no resource {uri[:200]!r}.", "not_found", uri=uri[:200])
-
-
-def _error(code: int, message: str, kind: str, **details: Any) -> MCPError:
-    return MCPError(code, message, {"error_type": kind, "details": details})
+    raise wire_error(code, f"There is no resource {uri[:200]!r}.", "not_found", uri=uri[:200])

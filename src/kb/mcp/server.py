@@ -19,8 +19,8 @@ def serve(settings: Settings) -> int:
     logging.getLogger("mcp").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     stop = Stop()
-    app = create_app(settings)
     with listen(settings.mcp_host, settings.mcp_port, "KB_MCP_PORT") as listener:
+        app = create_app(settings)
         announce(settings, address(settings.mcp_host, listener))
         stop.run(app, listener, lifespan="on", ws="websockets-sansio", ws_max_size=MAX_MESSAGE)
     return 0

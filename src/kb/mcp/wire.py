@@ -8,7 +8,7 @@ import pydantic_core
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
-from kb.mcp.protocol import wire_error
+from kb.mcp.failures import wire_error
 from kb.nouns import Json
 
 MAX_MESSAGE = 4 * 2**20  # a chunk of 1 MB in base64 fits three times

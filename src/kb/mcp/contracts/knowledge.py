@@ -240,7 +240,7 @@ class Knowledge(Contract):
             return refusal("unsupported_format", error.message, supported_formats=list(FORMATS)).answer
         if isinstance(error, TooLarge):
             return refusal("file_too_large", error.message, max_size_mb=error.details.get("max_file_mb")).answer
-        if isinstance(error, NotFound):
+        if isinstance(error, NotFound):  # from `tools/cancel`: the tools say themselves what is missing
             return refusal("task_not_found", error.message).answer
         if isinstance(error, Unavailable) and "url" in error.details:
             return refusal("engine_unreachable", error.message, engine_url=error.details["url"]).answer
