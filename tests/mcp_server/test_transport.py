@@ -156,6 +156,8 @@ async def test_websocket_carries_the_same_messages(mcp: McpProcess, hello: bool)
         assert json.loads(await socket.recv())["error"]["code"] == -32700
         await socket.send("[]")
         assert json.loads(await socket.recv())["error"]["code"] == -32600
+        await socket.send('{"jsonrpc": "2.0", "id": 1, "result": 5}')
+        assert json.loads(await socket.recv())["error"]["code"] == -32600
         await socket.send(json.dumps(PING | {"method": "tools/dance"}))
         assert json.loads(await socket.recv())["error"]["code"] == -32601
 

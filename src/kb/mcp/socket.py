@@ -10,13 +10,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types import PROTOCOL_VERSION_META_KEY, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, jsonrpc_message_adapter
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kb.mcp.failures import wire_error
 from kb.mcp.protocol import GONE, ContractServer
 from kb.mcp.wire import error_bytes, parsed
-from kb.nouns import Json
 
 TRY_LATER = 1013
 SUBPROTOCOL = "mcp"
@@ -54,29 +54,27 @@ class Sockets:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._answer, socket, from_server)
             tasks.start_soon(self._serve, first, from_client, to_client)
-            message: Json | None = first
+            message: SessionMessage | None = first
             with suppress(anyio.BrokenResourceError):
                 while message is not None:
-                    await to_server.send(_framed(message, socket))
+                    await to_server.send(message)
                     message = await self._next(socket)
             tasks.cancel_scope.cancel()  # nobody listens any more: what was asked for is not wanted
 
-    async def _next(self, socket: WebSocket) -> Json | None:
+    async def _next(self, socket: WebSocket) -> SessionMessage | None:
         """The next message; what is none is answered at once. None at the end."""
-        while True:
-            try:
+        with suppress(WebSocketDisconnect, KeyError, RuntimeError):  # KeyError: a frame of bytes
+            while True:
                 text = await socket.receive_text()
-            except (WebSocketDisconnect, KeyError, RuntimeError):  # KeyError: a frame of bytes
-                return None
-            try:
-                message = parsed(text)
-                jsonrpc_message_adapter.validate_python(message, by_name=False)
-            except MCPError as wrong:
-                await socket.send_text(error_bytes(None, wrong).decode())
-            except ValidationError:
-                return None
-            else:
-                return message
+                try:
+                    message = jsonrpc_message_adapter.validate_python(parsed(text), by_name=False)
+                    return SessionMessage(message, ServerMessageMetadata(request_context=socket))
+                except MCPError as wrong:
+                    error = wrong
+                except ValidationError:
+                    error = wire_error(INVALID_REQUEST, "This is not a JSON-RPC message.")
+                await socket.send_text(error_bytes(None, error).decode())
+        return None
 
     async def _answer(self, socket: WebSocket, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async for sent in from_server:
@@ -85,11 +83,11 @@ class Sockets:
 
     async def _serve(
         self,
-        first: Json,
+        first: SessionMessage,
         from_client: MemoryObjectReceiveStream[Incoming],
         to_client: MemoryObjectSendStream[SessionMessage],
     ) -> None:
-        meta = (first.get("params") or {}).get("_meta")
+        meta = (getattr(first.message, "params", None) or {}).get("_meta")
         if isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta:
             await serve_dual_era_loop(self._server, from_client, to_client, lifespan_state=None)
             return
@@ -99,10 +97,3 @@ class Sockets:
         connection = Connection.for_loop(dispatcher)
         connection.initialized.set()
         await serve_connection(self._server, dispatcher, connection=connection, lifespan_state=None)
-
-
-def _framed(message: Json, socket: WebSocket) -> SessionMessage:
-    return SessionMessage(
-        jsonrpc_message_adapter.validate_python(message, by_name=False),
-        ServerMessageMetadata(request_context=socket),
-    )
