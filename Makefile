@@ -72,6 +72,8 @@ endif
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 lock:
 	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
+	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
+	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) --extra engine --extra mcp --extra onnx --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
