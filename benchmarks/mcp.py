@@ -23,7 +23,7 @@ from benchmarks.report import Section, median, percentile, verdict
 from mcp import Client
 
 GOAL_ABOVE_MS = 3.0
-NOTES = 2000
+NOTES = 300
 AGENTS = 8
 SECONDS = 60.0
 WARM_UP = 30
