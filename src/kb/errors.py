@@ -17,9 +17,10 @@ A message says what was wrong and what to do next. Each surface (REST, CLI, MCP)
 translates these; nothing else in the code knows HTTP statuses or exit codes.
 """
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from kb.nouns import FailureCode
+if TYPE_CHECKING:
+    from kb.nouns import FailureCode  # creating the values costs what `kb search` cannot spare
 
 
 class KBError(Exception):
@@ -139,7 +140,7 @@ class JobInterrupted(Exception):
 class JobFailure(Exception):
     """How a job ends when its content cannot be read. Not an answer to a request: it is recorded in the job."""
 
-    def __init__(self, code: FailureCode, message: str) -> None:
+    def __init__(self, code: "FailureCode", message: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message

@@ -14,7 +14,7 @@ BM25_HALF = 7.0  # the BM25 score that counts as half sure
 KEYWORD_WEIGHT = 1.5  # against at most 1 for the cosine
 BLIND, SEEING = 1.5, 4.0  # letters of the question in a token: spelt out letter by letter, and whole words
 LEAST_TRUST = 0.05  # so that the cosine still settles the order where keywords say nothing
-SECOND = 0.75  # what a passage counts when a better one of the same document is there already
+SECOND = 0.9  # what a passage counts when a better one of the same document is there already
 
 
 def trust(letters_per_token: float) -> float:
