@@ -17,6 +17,7 @@ from typing import Any
 MCP = f"http://127.0.0.1:{os.environ.get('KB_MCP_PORT', '3000')}"
 ENGINE = f"http://127.0.0.1:{os.environ.get('KB_PORT', '8000')}"
 NOTE = "The lighthouse keeper counts the ships at dawn."
+DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg"><text>The harbour chart shows three buoys</text></svg>'
 FILE = b"".join(b"Line %06d of a file that comes in pieces.\n" % number for number in range(2000))
 PIECE = 2**14
 
@@ -98,6 +99,20 @@ def uploads_can_be_tried_again() -> None:
     step("the same upload, tried again", f"{job['chunks_created']} passages")
 
 
+def files_are_read_in_a_sandbox() -> None:
+    """A read-only container without capabilities still lets the engine start the process that reads files."""
+    started = call("kb_upload_start", filename="chart.svg", total_size=len(DRAWING))
+    data = base64.b64encode(DRAWING).decode()
+    call("kb_upload_chunk", upload_id=started["upload_id"], chunk_index=0, data=data)
+    call("kb_upload_finish", upload_id=started["upload_id"])
+    for _ in range(100):
+        if found("The harbour chart shows three buoys"):
+            step("a drawing, read in the sandbox", "found")
+            return
+        time.sleep(0.2)
+    sys.exit("the drawing was not found")
+
+
 def strangers_are_refused() -> None:
     for name, url, key in (
         ("MCP without a token", f"{MCP}/mcp", None),
@@ -148,6 +163,7 @@ def main() -> int:
     sizes()
     strangers_are_refused()
     notes_survive_a_restart()
+    files_are_read_in_a_sandbox()
     uploads_can_be_tried_again()
     containers_are_hardened()
     return 0
