@@ -9,9 +9,11 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 MCP = f"http://127.0.0.1:{os.environ.get('KB_MCP_PORT', '3000')}"
@@ -99,6 +101,39 @@ def uploads_can_be_tried_again() -> None:
     step("the same upload, tried again", f"{job['chunks_created']} passages")
 
 
+def the_volume_can_be_restored() -> None:
+    """As docs/deploy.md says: a backup over REST, everything deleted, and the backup put into the volume again."""
+    with tempfile.TemporaryDirectory() as folder:
+        backup = Path(folder) / "kb.tar"
+        key = {"Authorization": f"Bearer {os.environ['KB_API_KEY']}"}
+        with urllib.request.urlopen(
+            urllib.request.Request(f"{ENGINE}/api/v1/backup", headers=key), timeout=120
+        ) as taken:
+            backup.write_bytes(taken.read())
+        backup.chmod(0o644)  # the container's user reads it
+        Path(folder).chmod(0o755)
+        clear = f"{ENGINE}/api/v1/documents?confirm=DELETE%20ALL"
+        urllib.request.urlopen(urllib.request.Request(clear, headers=key, method="DELETE"), timeout=120).close()
+        assert not found(NOTE)
+        compose("stop", "engine", "mcp")
+        words = (
+            "run",
+            "--rm",
+            "--no-deps",
+            "-T",
+            "-v",
+            f"{backup}:/kb.tar:ro",
+            "engine",
+            "restore",
+            "/kb.tar",
+            "--force",
+        )
+        step("a backup put into the volume again", compose(*words))
+        compose("up", "-d", "--wait", "--no-recreate")
+    assert found(NOTE)
+    step("the note after the restore", "found")
+
+
 def files_are_read_in_a_sandbox() -> None:
     """A read-only container without capabilities still lets the engine start the process that reads files."""
     started = call("kb_upload_start", filename="chart.svg", total_size=len(DRAWING))
@@ -163,6 +198,7 @@ def main() -> int:
     sizes()
     strangers_are_refused()
     notes_survive_a_restart()
+    the_volume_can_be_restored()
     files_are_read_in_a_sandbox()
     uploads_can_be_tried_again()
     containers_are_hardened()
