@@ -42,7 +42,9 @@ COMMANDS = {
     "status": "status",
     "serve": "serve",
     "mcp": "mcp",
+    "bridge": "connect",
     "up": "up",
+    "connect": "connect",
 }
 
 
