@@ -1,12 +1,6 @@
 """`kb add`: every file ends in an outcome, in order, and the exit code is that of the first failure."""
 
-import os
 from pathlib import Path
-
-import pytest
-
-from kb.cli.add import find
-from kb.errors import InvalidRequest, NotFound
 
 from .conftest import Kb
 
@@ -16,62 +10,6 @@ def write(folder: Path, *names: str) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"The content of {name} in {folder.name}")
-
-
-def found_in(*paths: Path) -> list[str]:
-    return [path for path, error in find(map(str, paths)) if error is None]
-
-
-def test_a_folder_is_walked_in_order_without_what_is_hidden(tmp_path: Path) -> None:
-    write(tmp_path, "b.txt", "a.txt", ".hidden.txt", "z/1.txt", "c/2.txt", "c/.git/config", ".cache/x.txt", "c/d/3.txt")
-    names = [os.path.relpath(path, tmp_path) for path in found_in(tmp_path)]
-    assert names == ["a.txt", "b.txt", "c/2.txt", "c/d/3.txt", "z/1.txt"]
-
-
-def test_a_file_that_is_named_is_added_even_when_it_is_hidden(tmp_path: Path) -> None:
-    write(tmp_path, ".env")
-    assert found_in(tmp_path / ".env") == [str(tmp_path / ".env")]
-
-
-def test_a_file_that_is_named_twice_is_added_once(tmp_path: Path) -> None:
-    write(tmp_path, "a.txt")
-    (tmp_path / "link.txt").symlink_to("a.txt")
-    assert found_in(tmp_path / "a.txt", tmp_path, tmp_path / "link.txt") == [str(tmp_path / "a.txt")]
-
-
-def test_what_cannot_be_added_is_reported(tmp_path: Path) -> None:
-    write(tmp_path, "folder/a.txt")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "broken").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "pipe")
-    problems = {
-        Path(path).name: type(error)
-        for path, error in find([str(tmp_path / name) for name in ("folder", "empty", "broken", "pipe", "missing")])
-    }
-    assert problems == {
-        "a.txt": type(None),
-        "empty": NotFound,
-        "broken": NotFound,
-        "pipe": InvalidRequest,
-        "missing": NotFound,
-    }
-
-
-def test_inside_a_folder_a_broken_link_is_reported_and_a_pipe_is_no_document(tmp_path: Path) -> None:
-    (tmp_path / "broken").symlink_to("nowhere")
-    os.mkfifo(tmp_path / "pipe")
-    assert [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])] == [("broken", NotFound)]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_may_not_be_read_is_reported(tmp_path: Path) -> None:
-    write(tmp_path, "a.txt", "secret/b.txt")
-    (tmp_path / "secret").chmod(0)
-    try:
-        outcome = [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])]
-    finally:
-        (tmp_path / "secret").chmod(0o700)
-    assert outcome == [("a.txt", type(None)), ("secret", InvalidRequest)]
 
 
 def test_files_are_added_with_their_resolved_path(kb: Kb, tag: str) -> None:

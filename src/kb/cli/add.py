@@ -1,31 +1,29 @@
-"""`kb add`: files and folders, one outcome per file and a summary.
+"""`kb add`: files, folders and globs, one outcome per file and a summary.
 
-Folders are walked in order, without hidden files and folders. Every file ends in a printed outcome, also one
-that could not be read here; the exit code is that of the first failure.
+Every file ends in an outcome, also one that could not be read here; the exit code is that of the first failure. A file
+that has not changed since it was added is recognised by its path, size and hash, and not sent again.
 """
 
 import argparse
 import os
-import stat
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kb.cli.options import add_no_wait, add_tags, command, connect, print_json
+from kb.cli.options import add_no_wait, add_tags, command, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+    from kb.cli.find import Found
     from kb.cli.options import Commands
-    from kb.cli.screen import Screen
+    from kb.cli.outcomes import Outcome, Report, Task
     from kb.cli.transport import Client
-    from kb.errors import KBError
     from kb.nouns import Json
 
 EXAMPLES = """
 kb add report.pdf
 kb add ~/Documents/handbook notes.md --tags work,2026
+kb add "papers/**/*.pdf" --tags papers
 kb add scans --force-ocr --no-wait --json
 """
+BLOCK = 2**20
 
 
 def register(commands: "Commands") -> None:
@@ -33,96 +31,66 @@ def register(commands: "Commands") -> None:
         commands,
         "add",
         run,
-        "Add files, or all files in folders, and wait until they can be found.",
+        "Add files, folders and globs, and wait until they can be found.",
         EXAMPLES,
     )
     parser.add_argument(
-        "paths", metavar="PATH", nargs="+", help="a file, or a folder (hidden files and folders are left out)"
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a file, a folder or a quoted glob; in folders, hidden files and what .gitignore names are left out",
     )
     add_tags(parser, "tags of every added file; repeatable, separated by commas")
     parser.add_argument("--title", metavar="TITLE", help="title, when a single file is added")
     parser.add_argument("--force-ocr", action="store_true", help="read pages by OCR even where they have text")
+    parser.add_argument("--no-ignore", action="store_true", help="take what .gitignore names too")
     add_no_wait(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from kb.cli.screen import Screen
+    from kb.cli.find import find
+    from kb.cli.outcomes import Report
 
-    found = list(find(args.paths))
+    found = list(find(args.paths, ignore=not args.no_ignore))
     if args.title and len(found) != 1:
         from kb.errors import InvalidRequest
 
         raise InvalidRequest(f"--title is for a single file, but {len(found)} were found.")
-    adder = Adder(connect(), args, Screen(sys.stderr))
-    outcomes = []
-    for path, error in found:
-        outcome = adder.failed(path, error) if error else adder.add(path)
-        outcomes.append(outcome)
-        if not args.json:
-            report(outcome)
-    if args.json:
-        print_json([outcome.answer for outcome in outcomes])
-    else:
-        print(summary(outcomes))
-    return next((outcome.exit_code for outcome in outcomes if outcome.exit_code), 0)
-
-
-class Outcome(NamedTuple):
-    path: str
-    state: str  # added, updated, known, queued, cancelled, failed, not tried
-    detail: str
-    answer: "Json"  # the engine's, with the path it belongs to
-    exit_code: int = 0
+    report = Report("file", len(found), as_json=args.json)
+    adder = Adder(connect(), args, report)
+    return report.run(adder.task(one) for one in found)
 
 
 class Adder:
-    """Adds one file after the other; after an error that the next file would meet too, it stops trying."""
-
-    def __init__(self, client: "Client", args: argparse.Namespace, screen: "Screen") -> None:
+    def __init__(self, client: "Client", args: argparse.Namespace, report: "Report") -> None:
         self.client = client
         self.args = args
-        self.screen = screen
-        self.stopped: KBError | None = None
+        self.report = report
+        self._quiet: bool | None = None
 
-    def add(self, path: str) -> Outcome:
-        from kb.errors import Forbidden, KBError, StorageFull, Unauthorized, Unavailable
+    def task(self, found: "Found") -> "Task":
+        from kb.cli.outcomes import Task
 
-        if self.stopped:
-            return self.failed(path, self.stopped)._replace(state="not tried")
-        try:
-            return self._sent(path)
-        except KBError as error:
-            if isinstance(error, Unavailable | StorageFull | Unauthorized | Forbidden):
-                self.stopped = error
-            return self.failed(path, error)
-        finally:
-            self.screen.clear()
+        about = {"path": found.path, "source_path": os.path.realpath(found.path)}
 
-    def failed(self, path: str, error: "KBError") -> Outcome:
-        answer = _named(path) | {"status": "failed"} | error.body()
-        return Outcome(path, "failed", error.message, answer, error.exit_code)
+        def act() -> "Outcome":
+            if found.error:
+                raise found.error
+            return self._added(about)
 
-    def _sent(self, path: str) -> Outcome:
-        from kb.cli.follow import WAIT_SECONDS, exit_code, followed, reason
+        return Task(found.path, about, act)
 
-        def tell(job: "Json") -> None:
-            step = job["current_step"] or job["status"]
-            self.screen.progress(f"{os.path.basename(path)}: {step}", job["progress"])
+    def _added(self, about: "Json") -> "Outcome":
+        from kb.cli.follow import exit_code, reason
+        from kb.cli.outcomes import Outcome
 
-        self.screen.progress(f"{os.path.basename(path)}: sending", 0.0)
-        # Where a person watches, the answer comes early and the job's progress is shown.
-        patience = 1 if self.screen.terminal else WAIT_SECONDS
-        answer = self.client.add_file(
-            path,
-            title=self.args.title,
-            tags=self.args.tags,
-            source_path=os.path.realpath(path),
-            force_ocr=self.args.force_ocr or None,
-            wait=0 if self.args.no_wait else patience,
-        )
-        if not self.args.no_wait:
-            answer = followed(self.client, answer, tell)
-        named = _named(path) | answer
+        path = about["path"]
+        held = self._unchanged(about)
+        if held is not None:
+            answer: Json = {"job_id": None, "status": "completed", "document_id": held, "duplicate_of": held}
+        else:
+            answer = self._sent(about)
+        named = about | answer
         if "duplicate_of" in answer:
             return Outcome(path, "known", f"already document {answer['duplicate_of']}", named)
         if answer["status"] == "completed":
@@ -131,6 +99,44 @@ class Adder:
         if answer["status"] in ("failed", "cancelled"):
             return Outcome(path, answer["status"], reason(answer), named, exit_code(answer))
         return Outcome(path, "queued", f"job {answer['job_id']}", named)
+
+    def _unchanged(self, about: "Json") -> int | None:
+        """The document that has exactly this file, its tags included; None when the engine has to look."""
+        if self.args.title or self.args.force_ocr:
+            return None
+        found = self.client.documents(source_path=about["source_path"], limit=1)["documents"]
+        if not found or not set(self.args.tags or ()) <= set(found[0]["tags"]) or not self._nothing_waits():
+            return None
+        held: Json = found[0]
+        return int(held["id"]) if held["doc_type"] != "note" and _has(about["path"], held) else None
+
+    def _nothing_waits(self) -> bool:
+        """Whether no job is under way that could still change what a path holds; asked once."""
+        if self._quiet is None:
+            queue = self.client.status()["queue"]
+            self._quiet = not queue["queued"] and not queue["running"]
+        return self._quiet
+
+    def _sent(self, about: "Json") -> "Json":
+        from kb.cli.follow import WAIT_SECONDS, followed
+
+        path = about["path"]
+
+        def tell(job: "Json") -> None:
+            self.report.step(path, job["current_step"] or job["status"], job["progress"])
+
+        self.report.step(path, "sending", 0.0)
+        # Where a person watches, the answer comes early and the job's progress is shown.
+        patience = 1 if self.report.screen.terminal else WAIT_SECONDS
+        answer = self.client.add_file(
+            path,
+            title=self.args.title,
+            tags=self.args.tags,
+            source_path=about["source_path"],
+            force_ocr=self.args.force_ocr or None,
+            wait=0 if self.args.no_wait else patience,
+        )
+        return answer if self.args.no_wait else followed(self.client, answer, tell)
 
     def _described(self, document_id: int) -> tuple[str, str]:
         """What became of the file, the parts that could not be read included: no page is lost in silence."""
@@ -145,71 +151,17 @@ class Adder:
         return ("updated" if document["version"] > 1 else "added"), detail
 
 
-def _named(path: str) -> "Json":
-    return {"path": path, "source_path": os.path.realpath(path)}
+def _has(path: str, held: "Json") -> bool:
+    """Whether the file has the bytes of the document; not for one that cannot be read: sending it says why."""
+    import hashlib
 
-
-def report(outcome: Outcome) -> None:
-    from kb.cli.screen import Screen, one_line
-
-    if outcome.state == "not tried":
-        return
-    stream = sys.stderr if outcome.exit_code else sys.stdout
-    screen = Screen(stream)
-    colour = "red" if outcome.exit_code else "green"
-    line = f"{one_line(outcome.path)}  {one_line(outcome.detail)}"
-    screen.say(f"{screen.style(f'{outcome.state:<9}', colour)}  {line}")
-
-
-def summary(outcomes: list[Outcome]) -> str:
-    from kb.cli.screen import plural
-
-    counts: dict[str, int] = {}
-    for outcome in outcomes:
-        counts[outcome.state] = counts.get(outcome.state, 0) + 1
-    told = ", ".join(f"{count} {state}" for state, count in counts.items())
-    return f"{plural(len(outcomes), 'file')}: {told}"
-
-
-def find(paths: "Iterable[str]") -> "Iterator[tuple[str, KBError | None]]":
-    """Every file that the paths name, each once, with the error for one that cannot be added."""
-    from kb.errors import NotFound
-
-    seen = set()
-    for path in paths:
-        empty = True
-        for file, problem in _below(path) if os.path.isdir(path) else [(path, None)]:
-            empty = False
-            place = os.path.realpath(file)
-            if place not in seen:
-                seen.add(place)
-                yield file, problem or _problem(file)
-        if empty:
-            yield path, NotFound(f"There are no files in {path}; hidden ones are left out.")
-
-
-def _problem(path: str) -> "KBError | None":
-    from kb.errors import InvalidRequest, NotFound
-
+    digest = hashlib.sha256()
     try:
-        mode = os.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return NotFound(f"There is no file {path}.")
-    except OSError as wrong:
-        return InvalidRequest(f"{path} cannot be read: {wrong.strerror}.")
-    return None if stat.S_ISREG(mode) else InvalidRequest(f"{path} is neither a file nor a folder.")
-
-
-def _below(folder: str) -> "Iterator[tuple[str, KBError | None]]":
-    from kb.errors import InvalidRequest
-
-    unreadable: list[OSError] = []
-    for place, folders, files in os.walk(folder, onerror=unreadable.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = os.path.join(place, name)
-            # Sockets and pipes hold no document; a link that leads nowhere is reported.
-            if not name.startswith(".") and (os.path.isfile(path) or os.path.islink(path)):
-                yield path, None
-    for wrong in unreadable:
-        yield str(wrong.filename), InvalidRequest(f"{wrong.filename} cannot be read: {wrong.strerror}.")
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size != held["size_bytes"]:
+                return False
+            while block := file.read(BLOCK):
+                digest.update(block)
+    except OSError:
+        return False
+    return bool(digest.hexdigest() == held["content_hash"])

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from kb.cli.transport import Client
 
+INTERRUPTED = 130  # what a shell reports after Ctrl-C
+
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Knows the width by itself: argparse imports shutil, and with it every archive format, to ask for it."""

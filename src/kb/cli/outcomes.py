@@ -1,0 +1,118 @@
+"""What became of many things, one after the other: a line each, one progress bar over all, and a summary at the end.
+
+What failed is listed at the end, each with its reason: nothing scrolls away. On a terminal, things that were known
+already are counted only.
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kb.cli.options import INTERRUPTED, print_json
+from kb.cli.screen import Screen, one_line, plural
+from kb.errors import Forbidden, KBError, StorageFull, Unauthorized, Unavailable
+
+if TYPE_CHECKING:
+    from kb.nouns import Json
+
+COLOURS = {"known": "dim", "queued": "yellow", "not tried": "dim"}
+
+
+class Outcome(NamedTuple):
+    name: str
+    state: str  # added, updated, known, queued, cancelled, failed, not tried
+    detail: str
+    answer: "Json"  # the engine's, with what it belongs to
+    exit_code: int = 0
+
+
+class Task(NamedTuple):
+    """One thing to do. What cannot be done is raised."""
+
+    name: str
+    about: "Json"  # what its answer says of it in any case
+    act: Callable[[], Outcome]
+
+
+class Report:
+    """Does one task after the other and tells about each."""
+
+    def __init__(self, noun: str, total: int, *, as_json: bool) -> None:
+        self.outcomes: list[Outcome] = []
+        self.screen = Screen(sys.stderr)
+        self._out = Screen(sys.stdout)
+        self._noun = noun
+        self._total = total
+        self._as_json = as_json
+
+    def run(self, tasks: Iterable[Task]) -> int:
+        """The exit code of the first failure. After an error that the next task would meet too, nothing is tried."""
+        stopped: KBError | None = None
+        try:
+            for task in tasks:
+                if stopped:
+                    self._take(_failure(task, stopped)._replace(state="not tried"))
+                    continue
+                try:
+                    self.step(task.name, "looking", 0.0)
+                    outcome = task.act()
+                except KBError as error:
+                    outcome = _failure(task, error)
+                    if isinstance(error, Unavailable | StorageFull | Unauthorized | Forbidden):
+                        stopped = error
+                self._take(outcome)
+        except KeyboardInterrupt:
+            return self._interrupted()
+        return self._finish()
+
+    def step(self, name: str, step: str, fraction: float) -> None:
+        """How far everything is: what has ended, and a part of what is under way."""
+        number = len(self.outcomes)
+        told = f"{number + 1}/{self._total} {one_line(name)}: {step}"
+        self.screen.progress(told, (number + min(fraction, 1.0)) / max(self._total, 1))
+
+    def _take(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.screen.clear()
+        if self._as_json or outcome.exit_code or (outcome.state == "known" and self._out.terminal):
+            return
+        self._say(self._out, outcome, COLOURS.get(outcome.state, "green"))
+
+    def _finish(self) -> int:
+        """List what failed, and sum up."""
+        if self._as_json:
+            print_json([outcome.answer for outcome in self.outcomes])
+        else:
+            for outcome in self.outcomes:
+                if outcome.exit_code and outcome.state != "not tried":
+                    self._say(self.screen, outcome, "red")
+            self._out.say(self._summary())
+        return next((outcome.exit_code for outcome in self.outcomes if outcome.exit_code), 0)
+
+    def _interrupted(self) -> int:
+        """The same for what was done before Ctrl-C, and how to go on."""
+        self.screen.clear()
+        self._finish()
+        left = self._total - len(self.outcomes)
+        self.screen.say(
+            f"kb: interrupted with {plural(left, self._noun)} left. What the engine has accepted goes on there; "
+            "run the same command again to go on: what is done is recognised."
+        )
+        return INTERRUPTED
+
+    def _say(self, screen: Screen, outcome: Outcome, colour: str) -> None:
+        state = screen.style(f"{outcome.state:<9}", colour)
+        screen.say(f"{state}  {one_line(outcome.name)}  {one_line(outcome.detail)}".rstrip())
+
+    def _summary(self) -> str:
+        counts: dict[str, int] = {}
+        for outcome in self.outcomes:
+            counts[outcome.state] = counts.get(outcome.state, 0) + 1
+        told = ", ".join(f"{count} {state}" for state, count in counts.items())
+        return f"{plural(len(self.outcomes), self._noun)}: {told or 'nothing to do'}"
+
+
+def _failure(task: Task, error: KBError) -> Outcome:
+    return Outcome(
+        task.name, "failed", error.message, task.about | {"status": "failed"} | error.body(), error.exit_code
+    )
