@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kb import __version__
-from kb.cli.options import Formatter, Parser
+from kb.cli.options import INTERRUPTED, Formatter, Parser
 
 if TYPE_CHECKING:
     from kb.errors import KBError
 
-INTERRUPTED = 130  # what a shell reports after Ctrl-C
 OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
 # Every command and the module that declares it, in the order of the help.
@@ -39,12 +38,13 @@ COMMANDS = {
     "backup": "archives",
     "export": "archives",
     "restore": "archives",
+    "import": "importing",
     "status": "status",
     "serve": "serve",
     "mcp": "mcp",
-    "bridge": "connect",
     "up": "up",
     "connect": "connect",
+    "bridge": "connect",
 }
 
 

@@ -15,7 +15,7 @@ PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
 def write_lines(tx: Transaction, path: Path) -> list[str]:
     """One line per document, by id: what GET /documents/{id} says, its text, and every version of a note.
 
-    The hashes of their originals.
+    `titled` says whether the title was given, which an import must know. Answers the hashes of their originals.
     """
     originals: set[str] = set()
     with storage_errors(), path.open("w", encoding="utf-8", newline="\n") as file:
@@ -35,6 +35,7 @@ def rows(tx: Transaction) -> Iterator[Row]:
 
 def line(tx: Transaction, row: Row) -> Json:
     document: Json = wire(documents.as_documents(tx, [row])[0])
+    document["titled"] = bool(row["titled"])
     document["text"] = documents.text(tx, row["id"])
     document["chunks"] = wire(chunks.of_document(tx, row["id"], 0, None))
     if row["doc_type"] == "note":

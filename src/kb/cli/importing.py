@@ -1,0 +1,115 @@
+"""`kb import`: an archive of `kb export`, or a folder of Markdown with front matter."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from kb.cli.options import add_tags, command, connect
+
+if TYPE_CHECKING:
+    from kb.cli.find import Found
+    from kb.cli.options import Commands
+    from kb.cli.outcomes import Outcome, Task
+    from kb.cli.transport import Client
+    from kb.nouns import Json
+
+EXAMPLES = """
+kb import everything.tar
+kb import ~/vault --tags vault
+kb import everything.tar --json
+"""
+MARKDOWN = (".md", ".markdown")
+
+
+def register(commands: "Commands") -> None:
+    parser = command(
+        commands, "import", run, "Take in an archive of kb export, or a folder of Markdown as notes.", EXAMPLES
+    )
+    parser.add_argument("source", metavar="SOURCE", help="an archive of `kb export`, a folder, or a Markdown file")
+    add_tags(parser, "tags of every note that comes from Markdown; repeatable, separated by commas")
+    parser.add_argument(
+        "--force", action="store_true", help="replace what has the same source path and other content in the archive"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if os.path.isdir(args.source) or args.source.lower().endswith(MARKDOWN):
+        return _import_markdown(args)
+    return _import_archive(args)
+
+
+def _import_archive(args: argparse.Namespace) -> int:
+    from kb.cli.exported import opened
+    from kb.cli.importer import Importer
+    from kb.cli.outcomes import Report
+    from kb.errors import InvalidRequest
+
+    if args.tags:
+        raise InvalidRequest("--tags is for a folder of Markdown: documents of an archive have their own.")
+    with opened(args.source) as archive:
+        importer = Importer(connect(), force=args.force)
+        report = Report("document", archive.count(), as_json=args.json)
+        return report.run(importer.task(document, archive) for document in archive.documents())
+
+
+def _import_markdown(args: argparse.Namespace) -> int:
+    from kb.cli.find import find
+    from kb.cli.outcomes import Report
+
+    found = [one for one in find([args.source]) if one.error or one.path.lower().endswith(MARKDOWN)]
+    client = connect()
+    report = Report("file", len(found), as_json=args.json)
+    return report.run(_task(client, one, args.tags or []) for one in found)
+
+
+def _task(client: "Client", found: "Found", tags: list[str]) -> "Task":
+    from kb.cli.outcomes import Task
+
+    path = found.path
+    about = {"path": path, "source_path": os.path.realpath(path)}
+
+    def act() -> "Outcome":
+        if found.error:
+            raise found.error
+        return _note(client, about, tags)
+
+    return Task(path, about, act)
+
+
+def _note(client: "Client", about: "Json", tags: list[str]) -> "Outcome":
+    """One file as a note: the path is its identity, so that importing again updates it."""
+    from kb.cli.follow import WAIT_SECONDS, exit_code, followed, reason
+    from kb.cli.frontmatter import tags_of
+    from kb.cli.outcomes import Outcome
+
+    path = about["path"]
+    fields, text = _read(path)
+    title = str(fields.pop("title", None) or os.path.splitext(os.path.basename(path))[0])
+    own = tags_of(fields.pop("tags", None) or fields.pop("tag", None))
+    accepted = client.add_note(
+        text,
+        title=title,
+        tags=list(dict.fromkeys([*own, *tags])),
+        source_path=about["source_path"],
+        metadata=fields,
+        wait=WAIT_SECONDS,
+    )
+    answer = followed(client, accepted)
+    if answer["status"] != "completed":
+        return Outcome(path, answer["status"], reason(answer), about | answer, exit_code(answer))
+    document = client.document(answer["document_id"], max_chunks=0)
+    state = "known" if "duplicate_of" in answer else "updated" if document["version"] > 1 else "added"
+    return Outcome(path, state, f"document {document['id']}", about | answer)
+
+
+def _read(path: str) -> "tuple[Json, str]":
+    from kb.cli.frontmatter import split
+    from kb.errors import InvalidRequest
+
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return split(file.read())
+    except OSError as wrong:
+        raise InvalidRequest(f"{path} cannot be read: {wrong.strerror}.") from wrong
+    except ValueError as wrong:  # not UTF-8, or front matter that is none
+        raise InvalidRequest(f"{path} cannot be understood: {wrong}.") from wrong
