@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
-BASE = {"nouns", "errors", "settings", "times", "logs", "measures"}
+BASE = {"nouns", "errors", "place", "settings", "times", "logs", "measures"}
 PARTS = {"embed", "store", "terms", "tokens", "model", "warm"}
 WORK = {"jobs", "ingest", "search"}
 # Every part of the package and what it may import beside itself. A new part has to take its place here.
@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What a command starts is imported inside its function, so that no other command pays for it.
 STARTS = {"kb.cli.serve": {"api"}, "kb.cli.mcp": {"mcp"}, "kb.cli.archives": {"store"}}
 # An upload is streamed into a staged file; the API knows its type until the engine hands it out.
-STANDARD_LIBRARY_ONLY = {"nouns", "errors", "settings", "client", "cli"}
+STANDARD_LIBRARY_ONLY = {"nouns", "errors", "place", "settings", "client", "cli"}
 
 
 class Import(NamedTuple):

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from kb.cli.main import COMMANDS, build_parser
+from kb.cli.commands import COMMANDS
+from kb.cli.main import build_parser
 from kb.errors import every_error
 from kb.settings import declared
 

@@ -18,11 +18,12 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from kb import __version__
 from kb.errors import InvalidRequest, KBError, Unavailable, from_body
-from kb.settings import Settings
 
 if TYPE_CHECKING:
     # Creating the values costs a quarter of what `kb search` may take; the client only names their types.
     from kb.nouns import DocType, JobStatus, Json, Mode, Order, Sort
+    from kb.place import Place
+    from kb.settings import Settings
 
 API = "/api/v1"
 MIN_ENGINE_VERSION = "3.0.0"
@@ -186,6 +187,9 @@ class Calls(Generic[Result]):
     def text(self, document_id: int | str, *, start: int | None = None, end: int | None = None) -> Result:
         return self.send(Call("GET", _path("documents", document_id, "text"), _query(start=start, end=end), plain=True))
 
+    def original(self, document_id: int | str, path: str | PathLike[str]) -> Result:
+        return self.send(Call("GET", _path("documents", document_id, "original"), download=fspath(path)))
+
     def delete_document(self, document_id: int | str) -> Result:
         return self.send(Call("DELETE", _path("documents", document_id)))
 
@@ -241,7 +245,7 @@ class Engine(NamedTuple):
     headers: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, settings: Settings) -> "Engine":
+    def of(cls, settings: "Settings | Place") -> "Engine":
         """What KB_ENGINE_URL and KB_API_KEY say; what cannot work is refused by name."""
         url, key = settings.engine_url, settings.api_key
         if key and not re.fullmatch(r"[!-~]+", key):
@@ -249,7 +253,9 @@ class Engine(NamedTuple):
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
-            host = (parts.hostname or "").encode("idna").decode()
+            host = parts.hostname or ""
+            if not host.isascii():  # the encoding is slow to load
+                host = host.encode("idna").decode()
         except ValueError as wrong:
             raise InvalidRequest(f"KB_ENGINE_URL is {url!r}, which is not a URL: {wrong}.") from wrong
         if parts.username or parts.password:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.errors import InvalidRequest
+from kb.place import ENGINE_URL
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONTRACTS = ("kb", "knowledge", "kb-v3")
@@ -119,7 +120,7 @@ class Settings:
         "none",
     )
     engine_url: str = setting(
-        "KB_ENGINE_URL", str, "http://127.0.0.1:8000", "Where the command line and the MCP server find the engine."
+        "KB_ENGINE_URL", str, ENGINE_URL, "Where the command line and the MCP server find the engine."
     )
     mcp_host: str = setting("KB_MCP_HOST", str, "127.0.0.1", "Address that the MCP server listens on.")
     mcp_port: int = setting("KB_MCP_PORT", _port, 3000, "Port that the MCP server listens on; 0 takes a free one.")

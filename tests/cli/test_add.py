@@ -1,8 +1,13 @@
 """`kb add`: every file ends in an outcome, in order, and the exit code is that of the first failure."""
 
+import json
+import signal
+import subprocess
 from pathlib import Path
 
-from .conftest import Kb
+from support import Http, StartEngine
+
+from .conftest import COMMAND, Kb
 
 
 def write(folder: Path, *names: str) -> None:
@@ -111,3 +116,47 @@ def test_on_a_terminal_the_outcome_is_what_stays(kb: Kb, tag: str) -> None:
     assert "\x1b[32madded" in last
     assert f"{tag}.txt  document" in last
     assert "1 file: 1 added" in last
+
+
+def test_a_file_that_has_not_changed_is_not_sent_again(start_engine: StartEngine, tmp_path: Path) -> None:
+    kb = Kb(start_engine().url, tmp_path)
+    write(tmp_path, "a.txt")
+    (first,) = kb("add", "a.txt", "--tags", "one", "--json").json
+    (again,) = kb("add", "a.txt", "--json").json
+    assert again["job_id"] is None
+    assert again["document_id"] == again["duplicate_of"] == first["document_id"]
+    (tagged,) = kb("add", "a.txt", "--tags", "two", "--json").json
+    assert tagged["job_id"] is not None
+    assert Http(kb.url)("GET", f"/api/v1/documents/{first['document_id']}").json["tags"] == ["one", "two"]
+
+
+def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http) -> None:
+    write(kb.folder / tag, *(f"{number:02}.txt" for number in range(40)))
+    words = [*COMMAND, "add", tag, "--tags", tag, "--json"]
+    process = subprocess.Popen(
+        words, cwd=kb.folder, env=kb._environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while http("GET", f"/api/v1/documents?tag={tag}").json["total"] < 3:
+        pass
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert 0 < len(json.loads(out)) < 40
+    assert "left. What the engine has accepted goes on there; run the same command again" in err
+    done = kb("add", tag, "--tags", tag)
+    assert done.code == 0
+    assert http("GET", f"/api/v1/documents?tag={tag}").json["total"] == 40
+    assert "known" in done.out.splitlines()[-1]
+
+
+def test_on_a_terminal_one_bar_counts_all_files_and_failures_come_last(kb: Kb, tag: str) -> None:
+    write(kb.folder / tag, "a.txt", "c.txt", "d.txt")
+    (kb.folder / tag / "b.txt").write_bytes(b"")
+    kb("add", f"{tag}/d.txt")
+    ran = kb.on_terminal("add", tag, NO_COLOR="1", COLUMNS="100")
+    assert ran.code == 2
+    shown = [line.rpartition("\x1b[K")[2] for line in ran.out.strip().split("\n")]
+    assert f"1/4 {tag}/a.txt: sending" in ran.out
+    assert f"3/4 {tag}/c.txt: " in ran.out
+    assert [line.split()[0] for line in shown if line] == ["added", "added", "failed", "4"]
+    assert shown[-1] == "4 files: 2 added, 1 failed, 1 known"

@@ -31,7 +31,6 @@ def register(commands: "Commands") -> None:
         commands,
         "add",
         run,
-        "Add files, folders and globs, and wait until they can be found.",
         EXAMPLES,
     )
     parser.add_argument(

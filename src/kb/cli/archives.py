@@ -26,14 +26,11 @@ tar -xOf everything.tar documents.jsonl | head -1
 
 
 def register(commands: "Commands") -> None:
-    for name, run, summary, examples in (
-        ("backup", backup, "Save everything in one file, while the engine goes on.", BACKUP),
-        ("export", export, "Save documents and originals for other programs to read: JSON lines in a tar.", EXPORT),
-    ):
-        parser = command(commands, name, run, summary, examples)
+    for name, run, examples in (("backup", backup, BACKUP), ("export", export, EXPORT)):
+        parser = command(commands, name, run, examples)
         parser.add_argument("file", metavar="FILE", help="the archive to write")
         _add_force(parser, "write over FILE if it is there")
-    parser = command(commands, "restore", restore, "Make a data folder from a backup; no engine may use it.", RESTORE)
+    parser = command(commands, "restore", restore, RESTORE)
     parser.add_argument("file", metavar="FILE", help="an archive of `kb backup`")
     parser.add_argument("--data-dir", metavar="DIR", help="the folder to make (default: KB_DATA_DIR)")
     _add_force(parser, "replace what the folder holds")

@@ -20,9 +20,9 @@ kb duplicates --min-similarity 0.95 --limit 20
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "doctor", doctor, "Look for damage, and mend it on request.", DOCTOR)
+    parser = command(commands, "doctor", doctor, DOCTOR)
     parser.add_argument("--fix", action="store_true", help="mend what can be mended; no document is ever deleted")
-    parser = command(commands, "duplicates", duplicates, "List notes that say nearly the same.", DUPLICATES)
+    parser = command(commands, "duplicates", duplicates, DUPLICATES)
     parser.add_argument("--min-similarity", type=float, metavar="S", help="leave out pairs below it, 0 to 1 (0.9)")
     parser.add_argument("--limit", type=int, metavar="N", help="how many pairs at most (100)")
 

@@ -34,7 +34,7 @@ HIDDEN = "********"
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "connect", run, "Let an agent use kb: write its MCP configuration and try it.", EXAMPLES)
+    parser = command(commands, "connect", run, EXAMPLES)
     parser.add_argument("client", metavar="CLIENT", nargs="?", help="the agent; without it, all are listed")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--print", dest="show_only", action="store_true", help="show the change and write nothing")
@@ -43,7 +43,7 @@ def register(commands: "Commands") -> None:
     parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
     parser.add_argument("--contract", metavar="NAME", help="the contract to use (default: the server's first)")
 
-    parser = command(commands, "bridge", bridge, "Speak MCP over stdio, for agents that start it.", BRIDGE, json=False)
+    parser = command(commands, "bridge", bridge, BRIDGE, json=False)
     parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
 
 

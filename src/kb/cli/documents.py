@@ -31,12 +31,12 @@ DECLINED = 1
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "get", get, "Show a document and its passages.", GET_EXAMPLES)
+    parser = command(commands, "get", get, GET_EXAMPLES)
     parser.add_argument("id", metavar="ID", help="number or uid of the document")
     parser.add_argument("--first-chunk", type=int, metavar="N", help="first passage to show, counted from 0")
     parser.add_argument("--max-chunks", type=int, metavar="N", help="how many passages at most")
 
-    parser = command(commands, "list", list_documents, "List documents, the most recent first.", LIST_EXAMPLES)
+    parser = command(commands, "list", list_documents, LIST_EXAMPLES)
     add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")
     parser.add_argument("--type", dest="doc_type", metavar="TYPE", help="only this type, such as note or pdf")
     parser.add_argument("--source-path", metavar="PATH", help="only the document that came from this path")
@@ -45,7 +45,7 @@ def register(commands: "Commands") -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="how many at most, 1 to 1000 (default 100)")
     parser.add_argument("--offset", type=int, metavar="N", help="how many to leave out at the start")
 
-    parser = command(commands, "tag", tag, "Change a document's tags, or list all tags.", TAG_EXAMPLES)
+    parser = command(commands, "tag", tag, TAG_EXAMPLES)
     parser.add_argument("id", metavar="ID", nargs="?", help="number or uid; without it, all tags are listed")
     for name, text in (("--add", "tags to add"), ("--remove", "tags to take away")):
         parser.add_argument(
@@ -56,7 +56,7 @@ def register(commands: "Commands") -> None:
             help=f"{text}; repeatable, separated by commas",
         )
 
-    parser = command(commands, "rm", remove, "Delete documents for good, history included.", RM_EXAMPLES)
+    parser = command(commands, "rm", remove, RM_EXAMPLES)
     parser.add_argument("ids", metavar="ID", nargs="+", help="number or uid of a document")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 

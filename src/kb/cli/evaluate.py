@@ -32,7 +32,7 @@ class Question(NamedTuple):
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "eval", run, "Measure how well your own questions are answered.", EXAMPLES)
+    parser = command(commands, "eval", run, EXAMPLES)
     parser.add_argument(
         "file",
         metavar="FILE",

@@ -22,9 +22,7 @@ MARKDOWN = (".md", ".markdown")
 
 
 def register(commands: "Commands") -> None:
-    parser = command(
-        commands, "import", run, "Take in an archive of kb export, or a folder of Markdown as notes.", EXAMPLES
-    )
+    parser = command(commands, "import", run, EXAMPLES)
     parser.add_argument("source", metavar="SOURCE", help="an archive of `kb export`, a folder, or a Markdown file")
     add_tags(parser, "tags of every note that comes from Markdown; repeatable, separated by commas")
     parser.add_argument(

@@ -19,7 +19,7 @@ kb jobs 0b0f6f0e-5f7c-4a55-9a6e-0f6b7f0a4a11 --retry
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "jobs", run, "List jobs, the newest first, or show, cancel or retry one.", EXAMPLES)
+    parser = command(commands, "jobs", run, EXAMPLES)
     parser.add_argument("id", metavar="ID", nargs="?", help="one job")
     parser.add_argument("--status", metavar="S", help="queued, running, completed, failed or cancelled")
     parser.add_argument("--limit", type=int, metavar="N", help="how many at most")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kb import __version__
+from kb.cli.commands import COMMANDS
 from kb.cli.options import INTERRUPTED, Formatter, Parser
 
 if TYPE_CHECKING:
@@ -20,36 +21,10 @@ if TYPE_CHECKING:
 
 OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
-# Every command and the module that declares it, in the order of the help.
-COMMANDS = {
-    "search": "search",
-    "add": "add",
-    "addnote": "notes",
-    "updatenote": "notes",
-    "get": "documents",
-    "list": "documents",
-    "tag": "documents",
-    "rm": "documents",
-    "jobs": "jobs",
-    "reindex": "reindex",
-    "eval": "evaluate",
-    "doctor": "care",
-    "duplicates": "care",
-    "backup": "archives",
-    "export": "archives",
-    "restore": "archives",
-    "import": "importing",
-    "status": "status",
-    "serve": "serve",
-    "mcp": "mcp",
-    "up": "up",
-    "connect": "connect",
-    "bridge": "connect",
-}
 
 
-def build_parser(word: str = "") -> Parser:
-    """The tree of commands; only the module that the first word asks for, when it names a command."""
+def build_parser(words: Sequence[str] | None = None) -> Parser:
+    """The tree of commands; for a command line, only as much of it as that line can need."""
     parser = Parser(
         prog="kb",
         description="A private knowledge base that people and AI agents share.",
@@ -64,8 +39,15 @@ def build_parser(word: str = "") -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"kb {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kb", required=True)
-    wanted = [COMMANDS[word]] if word in COMMANDS else dict.fromkeys(COMMANDS.values())
-    for module in wanted:
+    if words is None:
+        modules = list(dict.fromkeys(about.module for about in COMMANDS.values()))
+    elif words and words[0] in COMMANDS:
+        modules = [COMMANDS[words[0]].module]
+    else:  # a list of commands is all that can be asked for
+        modules = []
+        for name, about in COMMANDS.items():
+            commands.add_parser(name, help=about.summary, add_help=False)
+    for module in modules:
         importlib.import_module(f"kb.cli.{module}").register(commands)
     return parser
 
@@ -103,7 +85,7 @@ def _run(words: list[str]) -> int:
     from kb.errors import KBError
 
     try:
-        args = build_parser(words[0] if words else "").parse_args(words)
+        args = build_parser(words).parse_args(words)
         return int(args.run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)

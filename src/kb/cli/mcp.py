@@ -16,7 +16,7 @@ KB_MCP_API_KEY=other kb mcp --host 0.0.0.0 --port 3100
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "mcp", run, "Run the MCP server, through which agents use kb.", EXAMPLES, json=False)
+    parser = command(commands, "mcp", run, EXAMPLES, json=False)
     add_address(parser, "KB_MCP_HOST", "KB_MCP_PORT")
 
 

@@ -19,14 +19,14 @@ kb updatenote 42 - --expected-version 3 < note.md
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "addnote", add_note, "Add a note and wait until it can be found.", ADD_EXAMPLES)
+    parser = command(commands, "addnote", add_note, ADD_EXAMPLES)
     parser.add_argument("text", metavar="TEXT", help="the note; - reads standard input")
     parser.add_argument("--title", metavar="TITLE", help="its title (default: its first line)")
     add_tags(parser, "tags of the note; repeatable, separated by commas")
     parser.add_argument("--source-path", metavar="PATH", help="its identity: the same path again updates the same note")
     add_no_wait(parser)
 
-    parser = command(commands, "updatenote", update_note, "Replace the text of a note.", UPDATE_EXAMPLES)
+    parser = command(commands, "updatenote", update_note, UPDATE_EXAMPLES)
     parser.add_argument("id", metavar="ID", help="number or uid of the note")
     parser.add_argument("text", metavar="TEXT", help="the new text; - reads standard input")
     parser.add_argument(

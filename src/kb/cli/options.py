@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kb.cli.commands import COMMANDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,8 +42,9 @@ if TYPE_CHECKING:
 Run = Callable[[argparse.Namespace], int]
 
 
-def command(commands: "Commands", name: str, run: Run, summary: str, examples: str, *, json: bool = True) -> Parser:
+def command(commands: "Commands", name: str, run: Run, examples: str, *, json: bool = True) -> Parser:
     """Declare a command; its examples are part of its help and of the reference page."""
+    summary = COMMANDS[name].summary
     parser = commands.add_parser(
         name,
         help=summary,
@@ -105,9 +108,9 @@ def connect() -> "Client":
     """The engine that the settings name."""
     from kb.cli.transport import Client
     from kb.client import Engine
-    from kb.settings import read
+    from kb.place import place
 
-    return Client(Engine.of(read()))
+    return Client(Engine.of(place()))
 
 
 def text_or_stdin(text: str) -> str:

@@ -17,7 +17,7 @@ kb reindex --no-wait
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "reindex", run, "Make the whole index anew; the old one answers meanwhile.", EXAMPLES)
+    parser = command(commands, "reindex", run, EXAMPLES)
     parser.add_argument("--no-wait", action="store_true", help="return at once; `kb jobs` shows how far it is")
 
 

@@ -14,13 +14,15 @@ EXAMPLES = """
 kb search "how are pensions revalued"
 kb search router password --tags home --top 3
 kb search "quarterly costs" --type xlsx --after 2026-01-01 --json
+kb search "signed lease" --open
+kb search invoices --files | xargs ls -l
 """
 # Runs of letters and digits; scripts without spaces come out as one long word, which is found as it stands.
 _WORDS = re.compile(r"\w+")
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "search", run, "Find the passages that answer a question.", EXAMPLES)
+    parser = command(commands, "search", run, EXAMPLES)
     parser.add_argument(
         "query",
         metavar="QUERY",
@@ -36,11 +38,14 @@ def register(commands: "Commands") -> None:
     parser.add_argument("--before", metavar="TIME", help="created before this time")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="budget for the text of all passages")
     parser.add_argument("--explain", action="store_true", help="say how each passage was found")
+    parser.add_argument("--files", action="store_true", help="print only the paths of the documents, the best first")
+    parser.add_argument("--open", action="store_true", help="open the original of the best result")
 
 
 def run(args: argparse.Namespace) -> int:
     query = text_or_stdin(" ".join(args.query))
-    answer = connect().search(
+    client = connect()
+    answer = client.search(
         query,
         top=args.top,
         tags=args.tags or (),
@@ -54,8 +59,14 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         print_json(answer)
+    elif args.files:
+        show_files(answer)
     else:
         show(answer)
+    if args.open:
+        from kb.cli.opener import open_original
+
+        open_original(client, answer)
     return 0
 
 
@@ -71,6 +82,23 @@ def show(answer: dict[str, Any]) -> None:
     notice = answer.get("notice") or (None if answer["results"] else "Nothing was found.")
     if notice:
         screen.say(screen.style(one_line(notice), "yellow"))
+
+
+def show_files(answer: dict[str, Any]) -> None:
+    """One path per line, nothing else, so that other programs can take them; what has none is told beside them."""
+    import sys
+
+    from kb.cli.screen import escaped, one_line, plural
+
+    hits = answer["results"]
+    paths = dict.fromkeys(hit["source_path"] for hit in hits if hit["source_path"])
+    for path in paths:
+        print(escaped(path))
+    without = len({hit["document_id"] for hit in hits if not hit["source_path"]})
+    if without:
+        print(f"kb: {plural(without, 'document')} found without a path, such as notes.", file=sys.stderr)
+    elif not hits:
+        print(f"kb: {one_line(answer.get('notice') or 'Nothing was found.')}", file=sys.stderr)
 
 
 def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None") -> None:

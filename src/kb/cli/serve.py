@@ -18,7 +18,7 @@ KB_CHUNK_TOKENS=120 kb serve --reindex
 
 
 def register(commands: "Commands") -> None:
-    parser = command(commands, "serve", run, "Run the engine: REST API and background worker.", EXAMPLES, json=False)
+    parser = command(commands, "serve", run, EXAMPLES, json=False)
     add_address(parser, "KB_HOST", "KB_PORT")
     parser.add_argument("--data-dir", metavar="DIR", help="folder for everything kb keeps (default: KB_DATA_DIR)")
     parser.add_argument(

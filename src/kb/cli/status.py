@@ -17,7 +17,7 @@ kb status --json
 
 
 def register(commands: "Commands") -> None:
-    command(commands, "status", run, "Show what the engine holds and whether it is well.", EXAMPLES)
+    command(commands, "status", run, EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ STOPPED_ALONE = 1
 
 
 def register(commands: "Commands") -> None:
-    command(commands, "up", run, "Run the engine and the MCP server together.", EXAMPLES, json=False)
+    command(commands, "up", run, EXAMPLES, json=False)
 
 
 def run(_args: argparse.Namespace) -> int:

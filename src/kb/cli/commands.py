@@ -1,0 +1,40 @@
+"""Every command: the module that declares it, and what it does in one line.
+
+A table, so that `kb --help` and a wrong command import none of these modules: it must feel instant.
+"""
+
+from typing import NamedTuple
+
+
+class About(NamedTuple):
+    module: str  # of kb.cli
+    summary: str
+
+
+# In the order of the help.
+COMMANDS = {
+    "search": About("search", "Find the passages that answer a question."),
+    "add": About("add", "Add files, folders and globs, and wait until they can be found."),
+    "addnote": About("notes", "Add a note and wait until it can be found."),
+    "updatenote": About("notes", "Replace the text of a note."),
+    "get": About("documents", "Show a document and its passages."),
+    "list": About("documents", "List documents, the most recent first."),
+    "tag": About("documents", "Change a document's tags, or list all tags."),
+    "rm": About("documents", "Delete documents for good, history included."),
+    "jobs": About("jobs", "List jobs, the newest first, or show, cancel or retry one."),
+    "reindex": About("reindex", "Make the whole index anew; the old one answers meanwhile."),
+    "eval": About("evaluate", "Measure how well your own questions are answered."),
+    "doctor": About("care", "Look for damage, and mend it on request."),
+    "duplicates": About("care", "List notes that say nearly the same."),
+    "backup": About("archives", "Save everything in one file, while the engine goes on."),
+    "export": About("archives", "Save documents and originals for other programs to read: JSON lines in a tar."),
+    "restore": About("archives", "Make a data folder from a backup; no engine may use it."),
+    "import": About("importing", "Take in an archive of kb export, or a folder of Markdown as notes."),
+    "status": About("status", "Show what the engine holds and whether it is well."),
+    "serve": About("serve", "Run the engine: REST API and background worker."),
+    "mcp": About("mcp", "Run the MCP server, through which agents use kb."),
+    "up": About("up", "Run the engine and the MCP server together."),
+    "connect": About("connect", "Let an agent use kb: write its MCP configuration and try it."),
+    "bridge": About("connect", "Speak MCP over stdio, for agents that start it."),
+    "completion": About("completion", "Print what lets a shell complete commands and options."),
+}

@@ -1,0 +1,40 @@
+"""The original of a result, opened with whatever the platform opens such files with."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+from kb.errors import NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from kb.cli.transport import Client
+    from kb.nouns import Json
+
+OPENER = "open" if sys.platform == "darwin" else "xdg-open"
+
+
+def open_original(client: "Client", answer: "Json") -> None:
+    """The file it came from when it is here, otherwise a copy of what the engine keeps."""
+    if not answer["results"]:
+        raise NotFound("Nothing was found, so there is nothing to open.")
+    best = answer["results"][0]
+    path = best["source_path"]
+    if not path or not os.path.isfile(path):
+        path = _copy(client, best)
+    try:
+        done = subprocess.run([OPENER, path], check=False)  # noqa: S603
+    except OSError as wrong:
+        raise Unavailable(f"{OPENER} cannot be started ({wrong.strerror}); the file is {path}.") from wrong
+    if done.returncode:
+        raise Unavailable(f"{OPENER} failed with exit code {done.returncode}; the file is {path}.")
+
+
+def _copy(client: "Client", hit: "Json") -> str:
+    # The program that opens it may still read it after we ended, so the copy stays until the system tidies up.
+    folder = tempfile.mkdtemp(prefix="kb-")
+    name = os.path.basename((hit["filename"] or f"note-{hit['document_id']}.md").replace("\\", "/"))
+    path = os.path.join(folder, name or "original")
+    client.original(hit["document_id"], path)
+    return path
