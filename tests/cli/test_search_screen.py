@@ -115,3 +115,16 @@ def test_an_explanation_names_the_legs_that_found_it() -> None:
 def test_the_words_that_matter_are_highlighted(query: str, text: str, found: list[str]) -> None:
     pattern = matching(query)
     assert (pattern.findall(text) if pattern else []) == found
+
+
+def test_every_part_of_a_phrase_without_spaces_stands_out() -> None:
+    pattern = matching("锅炉保养")
+    assert pattern
+    assert pattern.findall("锅炉每年三月保养一次") == ["锅炉", "保养"]
+    assert pattern.findall("说到锅炉保养时") == ["锅炉保养"]
+
+
+def test_the_citation_does_not_say_the_title_again() -> None:
+    assert citation({"heading": "Care"}, "Care") == []
+    assert citation({"page": 3, "heading": "Care > Boiler"}, "Care") == ["page 3", "Boiler"]
+    assert citation({"heading": "Careful"}, "Care") == ["Careful"]

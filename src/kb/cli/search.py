@@ -17,8 +17,9 @@ kb search "quarterly costs" --type xlsx --after 2026-01-01 --json
 kb search "signed lease" --open
 kb search invoices --files | xargs ls -l
 """
-# Runs of letters and digits; scripts without spaces come out as one long word, which is found as it stands.
 _WORDS = re.compile(r"\w+")
+# Scripts that are written without spaces: Chinese, Japanese, Korean syllables, Thai.
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
 
 
 def register(commands: "Commands") -> None:
@@ -106,7 +107,7 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
 
     room = screen.columns - 5
     title = cut(one_line(hit["title"]), room)
-    place = cut(one_line(" · ".join(citation(hit["anchor"]))), room)
+    place = cut(one_line(" · ".join(citation(hit["anchor"], hit["title"]))), room)
     # Citation and title share a line where it is wide enough.
     between = "  " if width(title) + width(place) < room else "\n   "
     screen.say(f"{rank}. {screen.style(title, 'bold')}" + (between + screen.style(place, "cyan") if place else ""))
@@ -122,10 +123,13 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
     screen.say()
 
 
-def citation(anchor: dict[str, Any]) -> list[str]:
-    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path."""
+def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
+    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path below the title."""
     named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if anchor.get(part)]
-    return named + ([anchor["heading"]] if anchor.get("heading") else [])
+    heading = anchor.get("heading") or ""
+    if title and (heading == title or heading.startswith(f"{title} > ")):
+        heading = heading[len(title) :].removeprefix(" > ")
+    return named + ([heading] if heading else [])
 
 
 def explained(explain: dict[str, Any]) -> str:
@@ -140,9 +144,17 @@ def explained(explain: dict[str, Any]) -> str:
 
 def matching(query: str) -> "re.Pattern[str] | None":
     """What to highlight: the query's words, with endings; short ones only where there is nothing longer."""
-    words = sorted(set(_WORDS.findall(query)), key=len, reverse=True)
+    found = [part for word in _WORDS.findall(query) for part in _parts(word)]
+    words = sorted(set(found), key=len, reverse=True)
     telling = [word for word in words if len(word) > 3 or not word.islower() or not word.isascii()] or words
     if not telling:
         return None
     parts = [rf"\b{re.escape(word)}\w{{0,3}}\b" if word.isascii() else re.escape(word) for word in telling]
     return re.compile("|".join(parts), re.IGNORECASE)
+
+
+def _parts(word: str) -> list[str]:
+    """The word; one of a script without spaces is a whole phrase, of which every two characters may stand alone."""
+    if _UNSPACED.fullmatch(word):
+        return [word, *(word[at : at + 2] for at in range(len(word) - 1))]
+    return [word]
