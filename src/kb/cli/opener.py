@@ -24,7 +24,7 @@ def open_original(client: "Client", answer: "Json") -> None:
     if not path or not os.path.isfile(path):
         path = _copy(client, best)
     try:
-        done = subprocess.run([OPENER, path], check=False)  # noqa: S603
+        done = subprocess.run([OPENER, path], check=False)
     except OSError as wrong:
         raise Unavailable(f"{OPENER} cannot be started ({wrong.strerror}); the file is {path}.") from wrong
     if done.returncode:

@@ -61,9 +61,7 @@ class StdioSession(Conversation):
 
     def __init__(self, words: list[str], env: dict[str, str]) -> None:
         self.url = " ".join(words)
-        self._process = subprocess.Popen(  # noqa: S603
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | env
-        )
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | env)
 
     def post(self, message: "Json") -> "Iterator[Json]":
         stdin, stdout = self._process.stdin, self._process.stdout
