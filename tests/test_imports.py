@@ -1,6 +1,7 @@
 """Imports point one way: command line and MCP server know the client, the API knows the engine, never across."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,3 +149,9 @@ def test_the_mcp_servers_lock_holds_neither_model_runtime_nor_engine() -> None:
     named = {line.partition("==")[0] for line in locked.splitlines() if "==" in line and not line.startswith(" ")}
     assert {"mcp", "httpx2", "uvicorn"} <= named
     assert not named & {"onnxruntime", "openvino", "numpy", "tokenizers", "fastapi", "apsw"}
+
+
+def test_the_image_of_the_mcp_server_holds_what_it_imports_and_nothing_of_the_engine() -> None:
+    dockerfile = (SOURCE.parent / "containers" / "mcp.Dockerfile").read_text(encoding="utf-8")
+    copied = set(re.findall(r"src/kb/(\w+)(?:\.py)?\b", dockerfile)) - {"__init__"}
+    assert copied == {"cli", "mcp"} | MAY_IMPORT["cli"] | MAY_IMPORT["mcp"]
