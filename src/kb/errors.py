@@ -133,6 +133,10 @@ class JobCancelled(Exception):
     """Somebody asked for this job to stop, and it did."""
 
 
+class JobSlow(Exception):
+    """It takes longer than the lane is for: it goes on in the lane of large jobs."""
+
+
 class JobInterrupted(Exception):
     """The engine is stopping; the job goes back into the queue."""
 

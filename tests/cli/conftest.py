@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
@@ -78,6 +79,11 @@ class Kb:
     def _environment(self, given: dict[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
         return {**kept, "KB_ENGINE_URL": self.url, **self.environment, **given}
+
+
+def heed_interrupts() -> None:
+    """A shell starts what it runs in the background deaf to interrupts; a person at a terminal is not deaf."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support import Http, StartEngine
 
-from .conftest import COMMAND, Kb
+from .conftest import COMMAND, Kb, heed_interrupts
 
 
 def write(folder: Path, *names: str) -> None:
@@ -134,7 +134,13 @@ def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http
     write(kb.folder / tag, *(f"{number:02}.txt" for number in range(40)))
     words = [*COMMAND, "add", tag, "--tags", tag, "--json"]
     process = subprocess.Popen(
-        words, cwd=kb.folder, env=kb._environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words,
+        cwd=kb.folder,
+        env=kb._environment({}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     )
     while http("GET", f"/api/v1/documents?tag={tag}").json["total"] < 3:
         pass

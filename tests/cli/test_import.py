@@ -13,7 +13,7 @@ import pytest
 from kb.cli.frontmatter import split, tags_of
 from support import Http, StartEngine
 
-from .conftest import COMMAND, Kb
+from .conftest import COMMAND, Kb, heed_interrupts
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 # What an import cannot carry over: it is another document, made now.
@@ -229,6 +229,7 @@ def test_an_interrupt_says_how_to_go_on(kb: Kb, tag: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     )
     while not documents(kb.url, tag):
         pass

@@ -15,7 +15,7 @@ from kb.cli.commands import COMMANDS
 from kb.cli.main import build_parser
 from kb.errors import KBError, every_error
 
-from .conftest import COMMAND, Kb, Serve
+from .conftest import COMMAND, Kb, Serve, heed_interrupts
 
 # Everything of ours that a fast command may load, and what of the standard library is too slow for it.
 FRAME = {"kb", "kb.errors", "kb.cli", "kb.cli.main", "kb.cli.commands", "kb.cli.options"}
@@ -147,11 +147,6 @@ def test_a_setting_that_cannot_be_understood_exits_2(offline: Kb) -> None:
     ran = offline("status", KB_ENGINE_URL="eight")
     assert (ran.code, "KB_ENGINE_URL" in ran.err) == (2, True)
     assert offline("status", KB_PORT="eight").code == 6, "what only the engine needs does not concern its clients"
-
-
-def heed_interrupts() -> None:
-    """A shell starts what it runs in the background deaf to interrupts; a person at a terminal is not deaf."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_an_interrupt_exits_130_with_one_sentence(serve: Serve) -> None:

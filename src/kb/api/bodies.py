@@ -40,7 +40,7 @@ def real_tag(tag: str) -> str:
 
 
 def real_metadata(metadata: Json) -> Json:
-    real_text(json.dumps(metadata, ensure_ascii=False))
+    real_text(json.dumps(metadata, ensure_ascii=False, allow_nan=False))  # NaN is no JSON, though Python reads it
     return metadata
 
 

@@ -69,7 +69,8 @@ def free_port(host: str) -> int:
 def start(name: str, environment: dict[str, str]) -> "Popen[bytes]":
     import subprocess
 
-    return subprocess.Popen([sys.executable, "-m", "kb.cli.main", name], env=environment)
+    # -P: what lies in the current folder is nobody's module.
+    return subprocess.Popen([sys.executable, "-P", "-m", "kb.cli.main", name], env=environment)
 
 
 def stop(processes: "dict[str, Popen[bytes]]") -> None:

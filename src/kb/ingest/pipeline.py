@@ -7,7 +7,7 @@ its tags and finishes the job. A document never appears twice or half.
 from collections.abc import Callable, Generator
 from contextlib import closing
 
-from kb.errors import JobFailure
+from kb.errors import JobFailure, JobSlow
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
 from kb.ingest.prepare import BATCH, Preparer
@@ -61,7 +61,7 @@ class Pipeline:
                 return
             document_id, revision = self._place(tx, request)
         try:
-            draft = self._write(job["id"], request, document_id, revision, interrupt)
+            draft = self._write(job, request, document_id, revision, interrupt)
             with self._database.write() as tx:
                 self._publish(tx, job, request, draft)
         except BaseException:
@@ -90,13 +90,13 @@ class Pipeline:
         return document_id, chunks.next_revision(tx, document_id)
 
     def _write(
-        self, job_id: str, request: AddRequest, document_id: int, revision: int, interrupt: Callable[[], None]
+        self, job: Row, request: AddRequest, document_id: int, revision: int, interrupt: Callable[[], None]
     ) -> Draft:
         """Extract, chunk and embed, and write the chunks in batches that nobody sees yet."""
         draft = Draft(document_id, revision)
         kind = "markdown" if request.is_note else FORMATS[request.doc_type].kind
-        steps = Steps(self._database, job_id, lambda: self._changed(job_id))
-        with closing(self._parts(request, interrupt)) as parts:
+        steps = Steps(self._database, job["id"], lambda: self._changed(job["id"]))
+        with closing(self._parts(job, request, interrupt)) as parts:
             for part in parts:
                 interrupt()
                 draft.title = draft.title or self._title(request, part)
@@ -123,12 +123,18 @@ class Pipeline:
                 draft.written += zip(ids, batch, strict=True)
             steps.embedded(len(draft.written), total)
 
-    def _parts(self, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
+    def _parts(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
         if request.is_note:
             yield Part("text", request.text or "")
             return
         source = Source(self._originals.path(request.content_hash), request.filename or "", request.force_ocr)
-        yield from self._sandbox.parts(request.doc_type, source, interrupt)
+
+        def before_ocr() -> None:
+            """Seconds a page: a scan that looked like a small file must not keep the small ones waiting."""
+            if job["lane"] == "small":
+                raise JobSlow
+
+        yield from self._sandbox.parts(request.doc_type, source, interrupt, before_ocr)
 
     def _publish(self, tx: Transaction, job: Row, request: AddRequest, draft: Draft) -> None:
         if self._answered(tx, job, request):

@@ -15,7 +15,8 @@ from kb.errors import JobFailure
 from kb.ingest.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
 from kb.nouns import FailureCode
 
-PROGRAM = (sys.executable, "-m", "kb.ingest.sandboxed")
+# -P: what lies in the current folder is nobody's module.
+PROGRAM = (sys.executable, "-P", "-m", "kb.ingest.sandboxed")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
 PIECE = 2**18
 NO_MEMORY = (b"memory allocation of", b"std::bad_alloc", b"MemoryError", b"Out of memory")

@@ -79,8 +79,13 @@ def known(tx: Transaction, request: AddRequest) -> Known | None:
 def settled(found: Known, request: AddRequest) -> bool:
     """Whether the document already is what the request asks for, tags and metadata apart."""
     needs_title = request.title is not None and not found.row["titled"]
-    needs_ocr = request.force_ocr and found.row["processing_method"] == "text_extraction"
-    return found.same_content and not needs_title and not needs_ocr
+    needs_ocr = request.force_ocr and found.row["processing_method"] in ("text_extraction", "mixed")
+    return found.same_content and not needs_title and not needs_ocr and not lacks_ocr(found.row)
+
+
+def lacks_ocr(row: Row) -> bool:
+    """Whether something in it could not be read for want of OCR, which may be there by now."""
+    return any(part["state"] == "failed" and "OCR" in (part["reason"] or "") for part in json.loads(row["ledger"]))
 
 
 def fill_in(tx: Transaction, row: Row, request: AddRequest) -> None:

@@ -43,8 +43,13 @@ class Sandbox:
         self._reading = threading.Lock()  # one image at a time, in one process: OCR takes much memory
         self._reader: Process | None = None
 
-    def parts(self, doc_type: DocType, source: Source, interrupt: Interrupt) -> Iterator[Part]:
-        """The parts of a file. `interrupt` raises when it should stop, and is called in the middle of a page too."""
+    def parts(
+        self, doc_type: DocType, source: Source, interrupt: Interrupt, before_ocr: Interrupt = lambda: None
+    ) -> Iterator[Part]:
+        """The parts of a file. `interrupt` raises when it should stop, and is called in the middle of a page too.
+
+        `before_ocr` is called before an image is read, and may raise as well.
+        """
         ocr = self._choose_ocr()
         request = {
             "do": "extract",
@@ -61,6 +66,7 @@ class Sandbox:
         try:
             while frame.message["kind"] in ("part", "read"):
                 if frame.message["kind"] == "read":
+                    before_ocr()
                     process.send(self._read(frame, interrupt), interrupt)
                 else:
                     size += len(frame.payload)

@@ -93,6 +93,13 @@ class Queue:
             jobs.put_back(tx, job_id)
             tx.after_commit(lambda: self.changed(job_id))
 
+    def move(self, job_id: str, lane: str) -> None:
+        """Have it run in another lane, as if it had not been claimed."""
+        with self._database.write() as tx:
+            jobs.put_back(tx, job_id, lane)
+            tx.after_commit(lambda: self._announce(lane))
+            tx.after_commit(lambda: self.changed(job_id))
+
     def fail(self, job_id: str, code: str, message: str) -> None:
         with self._database.write() as tx:
             jobs.fail(tx, job_id, code, message)

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from kb.errors import JobCancelled, JobFailure, JobInterrupted, KBError
+from kb.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
 from kb.jobs.queue import LANES, Queue
 from kb.store.backend import Row
 
@@ -70,6 +70,9 @@ class Worker:
         except JobCancelled:
             log.info("job %s was cancelled", job["id"])
             self._record(lambda: self._queue.cancelled(job["id"]))
+        except JobSlow:
+            log.info("job %s goes on in the lane of large jobs", job["id"])
+            self._record(lambda: self._queue.move(job["id"], "large"))
         except JobFailure as failure:
             log.warning("job %s failed: %s", job["id"], failure.code)
             code, message = failure.code, failure.message

@@ -33,6 +33,8 @@ def file_format(name: str) -> str:
 @contextmanager
 def opened(name: str, roots: Sequence[Path]) -> Iterator[Opened]:
     """Opened first, checked then: a link that changes in between leads nowhere."""
+    if "\0" in name:
+        raise FileRefusedError("file_not_found", f"There is no file {name!r}: no name holds a null character.")
     path = os.path.expanduser(name)
     _check(name, os.path.realpath(path), roots)
     try:

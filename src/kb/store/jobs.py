@@ -197,8 +197,10 @@ def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
     tx.run("UPDATE jobs SET not_before = :moment WHERE id = :id", {"id": job_id, "moment": moment})
 
 
-def put_back(tx: Transaction, job_id: str) -> None:
+def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
     """Into the queue as if it had not been claimed: it was stopped by no fault of its own."""
+    if lane is not None:
+        tx.run("UPDATE jobs SET lane = :lane WHERE id = :id", {"id": job_id, "lane": lane})
     tx.run(PUT_BACK, {"now": now(), "id": job_id, "uncounted": 1})
 
 

@@ -16,7 +16,8 @@ from kb.nouns import Json
 
 CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
 CHARSET_WITHIN = 4096  # bytes
-FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+# What the converter puts before the page: lines without a blank one among them. A ruler has one after it.
+FRONT_MATTER = re.compile(r"\A---\n(?:.+\n)+?---\n")
 IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
 OPTIONS = ConversionOptions(
     strip_tags=["a"],  # a link's text says something, its address does not
@@ -30,7 +31,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     page = convert(decoded(source.path.read_bytes()), OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
-    text = IMAGE.sub(r"[\1]", FRONT_MATTER.sub("", page.content or "")).replace("[]", "").strip()
+    text = IMAGE.sub(described, FRONT_MATTER.sub("", page.content or "")).strip()
     about = page.metadata.document if page.metadata else None
     yield Part(
         "text",
@@ -41,14 +42,20 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     )
 
 
+def described(image: re.Match[str]) -> str:
+    """An image's description stands for it; one without any says nothing."""
+    return f"[{image[1]}]" if image[1].strip() else ""
+
+
 def decoded(data: bytes) -> str:
     """As its byte order mark says, or the page itself, or as it looks."""
     stated = CHARSET.search(data[:CHARSET_WITHIN])
-    if stated and not any(data.startswith(bom) for bom, _ in BOMS):
+    # A page that says in plain letters that it is UTF-16 cannot be.
+    if stated and not stated[1].lower().startswith(b"utf-16") and not any(data.startswith(bom) for bom, _ in BOMS):
         try:
             return data.decode(stated[1].decode(), errors="replace")
-        except LookupError:
-            pass  # a name that nobody knows
+        except (LookupError, UnicodeError):
+            pass  # a name that nobody knows, or of something that is no encoding of text
     return decode(data)
 
 

@@ -25,7 +25,8 @@ MAX_TITLE = 200  # characters of a heading
 SEPARATOR = " > "  # between the parts of a heading path
 PAGE_CHARACTERS = 5_000_000
 SCANNED_BELOW = 32  # letters and digits: a page with more has a text of its own
-COVERS = 0.5  # of the page, by one image: then the page is a picture of a page
+COVERS = 0.5  # of the page, by images: then the page is a picture of a page
+MAX_IMAGES = 1000  # of a page, that are looked at
 POINTS_PER_INCH = 72
 OCR_DPI = 200
 OCR_PIXELS = 12_000_000  # a page whose box is huge is rendered smaller
@@ -85,13 +86,14 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
     except pypdfium2.PdfiumError:
         return "", Outcome("failed", "the page cannot be read", "corrupt")
     try:
-        text = "\n".join(filter(None, (own_text(page), *notes)))
-        if not source.force_ocr and not is_scan(page, text):
+        own = own_text(page)
+        text = "\n".join(filter(None, (own, *notes)))
+        if not source.force_ocr and not is_scan(page, own):
             return text, Outcome() if text else EMPTY
         found = ocr.read(rendered(page))
         if text and found.outcome.state == "empty":  # what stands on the page is all there is
             return text, Outcome()
-        return found.text or text, found.outcome
+        return "\n".join(filter(None, (found.text or own, *notes))), found.outcome
     except pypdfium2.PdfiumError as error:
         return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt")
     finally:
@@ -140,9 +142,13 @@ def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
     if sum(character.isalnum() for character in text) >= SCANNED_BELOW:
         return False
     width, height = page.get_size()
-    for image in page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE]):
+    covered = 0.0  # a scan may come in strips
+    for image in islice(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE]), MAX_IMAGES):
+        if image.level:  # inside a form, whose place on the page its bounds do not tell
+            return True
         left, bottom, right, top = image.get_bounds()
-        if (right - left) * (top - bottom) > COVERS * width * height:
+        covered += (right - left) * (top - bottom)
+        if covered > COVERS * width * height:
             return True
     return False
 

@@ -9,7 +9,8 @@ from kb.ingest.extract.tidy import one_line
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, local, parse
 
-TOLD = ("text", "title", "desc", "foreignObject")
+TOLD = ("text", "title", "desc", "foreignObject", "flowRoot")
+APART = ("div", "p", "br", "flowPara")
 SKIPPED = ("style", "script")
 
 
@@ -34,9 +35,9 @@ def texts(element: etree._Element) -> Iterator[str]:
 def all_text(element: etree._Element) -> str:
     """Spans of one line belong together, those that are set to a place of their own do not."""
     pieces = [element.text or ""]
-    for child in element.iterchildren("{*}*", "*"):
-        if local(child) in SKIPPED:
-            continue
-        apart = " " if attribute(child, "x") or attribute(child, "y") or local(child) in ("div", "p", "br") else ""
-        pieces += [apart, all_text(child), apart, child.tail or ""]
+    for child in element:
+        if isinstance(child.tag, str) and local(child) not in SKIPPED:
+            apart = " " if attribute(child, "x") or attribute(child, "y") or local(child) in APART else ""
+            pieces += [apart, all_text(child), apart]
+        pieces.append(child.tail or "")  # also of a comment, an instruction, an entity
     return "".join(pieces)

@@ -8,7 +8,14 @@ from itertools import chain, groupby
 from typing import Any
 
 from lxml import etree
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, WorksheetNotFound
+from python_calamine import (
+    CalamineError,
+    CalamineSheet,
+    CalamineWorkbook,
+    PasswordError,
+    SheetTypeEnum,
+    WorksheetNotFound,
+)
 
 from kb.errors import JobFailure
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
@@ -67,8 +74,11 @@ def cells(workbook: CalamineWorkbook, name: str) -> Iterator[Piece]:
     """The cells of a sheet, table by table: tables are what empty rows part."""
     try:
         sheet = workbook.get_sheet_by_name(name)
-    except WorksheetNotFound:  # a sheet that is a chart has no cells
-        return
+    except WorksheetNotFound:
+        kinds = {about.name: about.typ for about in workbook.sheets_metadata}
+        if kinds.get(name) == SheetTypeEnum.WorkSheet:
+            raise
+        return  # a sheet that is a chart has no cells
     left = sheet.start[1] if sheet.start else 0
     merged = merged_cells(sheet)
     rows = (

@@ -8,7 +8,8 @@ from pydantic import Field
 from kb.mcp.uploads import MAX_CHUNK_INDEX
 from kb.nouns import DocType, JobStatus, Json, Mode
 
-Tags = Annotated[list[str] | None, Field(description="Tags, applied exactly as given.")]
+Tag = Annotated[str, Field(min_length=1, max_length=200)]
+Tags = Annotated[list[Tag] | None, Field(description="Tags, applied exactly as given.")]
 Query = Annotated[str, Field(min_length=1, max_length=2000, description="Plain text; nothing in it is an operator.")]
 Top = Annotated[int, Field(ge=1, le=100, description="How many passages at most.")]
 FilterTags = Annotated[list[str] | None, Field(description="Only documents that have all of these tags.")]

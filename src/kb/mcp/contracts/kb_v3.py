@@ -5,6 +5,7 @@ A collection is a tag `collection:<name>`, of which a document has exactly one. 
 
 from typing import Annotated, Any
 
+import anyio
 from pydantic import Field
 
 from kb.errors import InvalidRequest
@@ -34,8 +35,10 @@ from kb.mcp.contracts.arguments import (
 )
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.uploads import Upload
+from kb.mcp.transport import Client
+from kb.mcp.uploads import Upload, Uploads
 from kb.nouns import Accepted, Document, DocumentList, Json, SearchAnswer
+from kb.settings import Settings
 
 PREFIX = "collection:"
 DEFAULT = "documents"
@@ -51,6 +54,10 @@ class KbV3(Kb):
     name = "kb-v3"
     server_name = "kb-v3"
     title = "kb knowledge base (v3)"
+
+    def __init__(self, client: Client, uploads: Uploads, settings: Settings) -> None:
+        super().__init__(client, uploads, settings)
+        self._moving = anyio.Lock()
 
     @tool("Search the knowledge base", reads=True)
     async def kb_search(
@@ -127,9 +134,10 @@ class KbV3(Kb):
         return accepted
 
     async def _moved(self, document_id: int, tag: str) -> Json:
-        document = await self.client.document(document_id, max_chunks=0)
-        old = [name for name in document["tags"] if name.startswith(PREFIX) and name != tag]
-        return await self.client.edit_tags(document_id, add=[tag], remove=old)
+        async with self._moving:  # reading and changing are two calls, and nobody else's move may come between
+            document = await self.client.document(document_id, max_chunks=0)
+            old = [name for name in document["tags"] if name.startswith(PREFIX) and name != tag]
+            return await self.client.edit_tags(document_id, add=[tag], remove=old)
 
     def _tag(self, collection: str) -> str:
         known = (*KNOWN, *self.settings.mcp_collections)

@@ -132,13 +132,15 @@ def engine_filter(filters: Filters) -> dict[str, Any]:
     if days.start is not None:
         given["created_after"] = f"{_day(days.start, 'start')}T00:00:00Z"
     if days.end is not None:
-        given["created_before"] = f"{_day(days.end, 'end') + timedelta(days=1)}T00:00:00Z"
+        end = _day(days.end, "end")
+        if end < date.max:  # nothing is later
+            given["created_before"] = f"{end + timedelta(days=1)}T00:00:00Z"
     return given
 
 
 def _day(text: str, name: str) -> date:
     try:
-        return date.fromisoformat(text[:10])
+        return date.fromisoformat(text)
     except ValueError:
         where = f"filters.date_range.{name}"
         message = f"{where} is {text[:50]!r}. Write a day as 2025-12-31."
