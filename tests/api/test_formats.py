@@ -100,6 +100,20 @@ def test_what_is_missing_is_said(start_engine: StartEngine) -> None:
     assert http.search("reed bed", doc_type="image")["results"][0]["document_id"] == image["id"]
 
 
+def test_what_was_missing_for_want_of_ocr_is_read_when_it_comes_again(start_engine: StartEngine) -> None:
+    """And in the lane of large jobs, so that no note waits for it."""
+    data = pdf([HERON, picture("Stork nest", (900, 1200))])
+    without = start_engine(KB_OCR="off")
+    before = add(Http(without.url), "mixed.pdf", data)
+    without.stop()
+    http = Http(start_engine(KB_OCR="rapidocr").url)
+    again = add(http, "mixed.pdf", data)
+    assert again["id"] == before["id"]
+    assert [entry["state"] for entry in again["ledger"]] == ["ok", "ocr"]
+    assert again["version"] == before["version"]
+    assert http.add_file("mixed.pdf", data, wait=0).json["status"] == "completed"
+
+
 def test_an_ocr_engine_that_is_not_there_is_a_failure_of_its_own(start_engine: StartEngine, tmp_path: Path) -> None:
     http = Http(start_engine(KB_OCR="tesseract", PATH=str(tmp_path)).url)
     error = failed(http, "scan.pdf", pdf([picture("Scan", (600, 800))]))

@@ -292,3 +292,14 @@ def test_a_waiting_update_still_names_its_document(http: Http) -> None:
     note = http.add_note("named at once", source_path="named/at-once.md")
     update = {"text": "named again " * 3000, "source_path": "named/at-once.md"}
     assert http("POST", "/api/v1/jobs?wait=0.01", update).json["document_id"] == note
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_metadata_that_is_no_json_is_refused(http: Http, number: str) -> None:
+    metadata = json.dumps({"x": float(number)})  # Python writes them, though they are no JSON
+    assert number in metadata
+    body = f'{{"text": "a note with odd numbers", "metadata": {metadata}}}'
+    reply = http("POST", "/api/v1/jobs", raw=body.encode(), Content_Type="application/json")
+    assert (reply.status, reply.json["error"]["code"]) == (422, "invalid_request")
+    reply = http.add_file("odd.txt", b"odd numbers", [("metadata", metadata)])
+    assert (reply.status, reply.json["error"]["code"]) == (422, "invalid_request")

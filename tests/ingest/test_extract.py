@@ -16,6 +16,7 @@ from kb.ingest.sandbox import Sandbox
 from made import (
     W,
     archive,
+    assembled,
     docx,
     encoded,
     office,
@@ -25,6 +26,7 @@ from made import (
     pptx,
     relations,
     shape,
+    stream,
     xlsx,
 )
 
@@ -87,6 +89,49 @@ def test_a_page_without_text_is_empty_and_a_scan_says_that_nobody_read_it(extrac
         ("empty", "no text"),
         ("failed", "OCR off"),
     ]
+
+
+def scan_in_strips(note: str = "") -> bytes:
+    """One page, drawn as two pictures that cover half of it each, with a note stuck to it."""
+    half = stream(
+        bytes(64 * 64),
+        "/Type /XObject /Subtype /Image /Width 64 /Height 64 /ColorSpace /DeviceGray /BitsPerComponent 8",
+    )
+    drawn = stream(b"q 612 0 0 250 0 0 cm /I Do Q q 612 0 0 250 0 250 cm /I Do Q")
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /XObject << /I 3 0 R >> >>"
+    )
+    stuck = b" /Annots [<< /Type /Annot /Subtype /Text /Rect [9 9 29 29] /Contents (%s) >>]" % note.encode()
+    return assembled(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Count 1 /Kids [5 0 R] >>",
+            half,
+            drawn,
+            page + (stuck if note else b"") + b" >>",
+            b"<< >>",
+        ]
+    )
+
+
+def test_a_scan_in_strips_or_under_a_note_is_a_scan(extract: Extract) -> None:
+    with pytest.raises(JobFailure, match="OCR off"):
+        extract(scan_in_strips())
+    (page,) = extract(scan_in_strips("A reviewer wrote more than thirty-two letters onto this page."))
+    assert (page.outcome.state, page.outcome.reason) == ("failed", "OCR off")
+    assert "A reviewer wrote" in page.text
+
+
+def test_modules_that_lie_in_the_current_folder_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lxml.py").write_text("raise SystemExit('a stranger')")
+    (tmp_path / "file.docx").write_bytes(docx(paragraph("Herons")))
+    monkeypatch.chdir(tmp_path)
+    sandbox = Sandbox(lambda: OcrChoice(missing="OCR off", missing_code="no_text"))
+    (part,) = sandbox.parts("docx", Source(tmp_path / "file.docx", "file.docx"), lambda: None)
+    sandbox.close()
+    assert part.text == "Herons"
 
 
 def test_a_pdf_of_scans_only_fails_and_says_why(extract: Extract) -> None:
@@ -194,7 +239,34 @@ def test_a_broken_sheet_is_the_only_one_that_is_missing(extract: Extract) -> Non
     assert (bad.name, bad.outcome.state) == ("sheet Bad", "failed")
 
 
+def test_a_sheet_whose_part_is_gone_is_missing_and_not_empty(extract: Extract) -> None:
+    whole = xlsx({"Good": [["fine"]], "Lost": [["gone"]]})
+    with zipfile.ZipFile(io.BytesIO(whole)) as old:
+        members: dict[str, str | bytes] = {name: old.read(name) for name in old.namelist() if "sheet2" not in name}
+    _, lost = extract(archive(members))
+    assert (lost.name, lost.outcome.state) == ("sheet Lost", "failed")
+
+
 # HTML and SVG
+
+
+def test_rulers_and_brackets_of_a_page_take_nothing_with_them(extract: Extract) -> None:
+    page = (
+        "<html><head><title>Contract</title></head><body><hr><h1>Termination</h1><p>It ends in May.</p><hr>"
+        "<p>Signed</p><img src=x.png><pre>int a[]; b[] = c;</pre></body></html>"
+    )
+    (part,) = extract(page.encode())
+    assert part.title == "Contract"
+    for told in ("Termination", "It ends in May.", "Signed", "int a[]; b[] = c;"):
+        assert told in part.text
+    assert "title:" not in part.text
+    assert "x.png" not in part.text
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "idna", "undefined", "no-such-thing"])
+def test_a_page_that_names_an_encoding_it_cannot_have_is_read_as_it_looks(extract: Extract, charset: str) -> None:
+    (part,) = extract(f"<html><head><meta charset={charset}></head><body><p>grüne Reiher</p></body></html>".encode())
+    assert part.text == "grüne Reiher"
 
 
 def test_a_page_keeps_headings_and_tables_and_loses_scripts_and_addresses(extract: Extract) -> None:
@@ -220,6 +292,16 @@ def test_an_svg_tells_titles_descriptions_and_texts(extract: Extract) -> None:
     (part,) = extract(drawing.encode())
     assert part.text.split("\n") == ["Nest", "From above", "Eggs", "two three"]
     assert part.title == "Nest"
+
+
+def test_comments_and_entities_in_an_svg_take_no_text_with_them(extract: Extract) -> None:
+    drawing = (
+        '<!DOCTYPE svg [<!ENTITY e "x">]><svg xmlns="http://www.w3.org/2000/svg"><text>one <!-- c -->two <?p?>three '
+        "&e; four</text><flowRoot><flowPara>five</flowPara><flowPara>six</flowPara></flowRoot></svg>"
+    )
+    (part,) = extract(drawing.encode())
+    words = part.text.split()
+    assert [word for word in ("one", "two", "three", "four", "five", "six") if word not in words] == []
 
 
 # Images
