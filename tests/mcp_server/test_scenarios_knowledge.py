@@ -111,6 +111,7 @@ async def test_add_a_file_that_is_too_large(own: McpProcess, readable: Path) -> 
         ({"file_path": "folder.html"}, "file_not_readable"),
         ({"file_path": "outside.html"}, "path_not_allowed"),
         ({"file_path": "../x.html"}, "path_not_allowed"),
+        ({"file_path": "null\0character.html"}, "file_not_found"),
         ({"file_path": ""}, "invalid_parameter"),
         ({"file_path": 5}, "invalid_parameter"),
         ({"file_path": "a.html", "async": "yes"}, "invalid_parameter"),
@@ -165,6 +166,8 @@ async def test_search_with_filters(knowledge: Agent, readable: Path, http: Http)
     assert "Keeper" in [result["filename"] for result in notes["results"]]
     before = {"date_range": {"start": "2020-01-01", "end": "2020-12-31"}}
     assert (await knowledge("knowledge-search", query="lighthouse", filters=before))["results"] == []
+    always = {"date_range": {"start": today, "end": "9999-12-31"}}
+    assert (await knowledge("knowledge-search", query="lighthouse", filters=always))["results"]
 
 
 async def test_search_with_empty_results(knowledge: Agent, readable: Path) -> None:
@@ -188,6 +191,7 @@ async def test_search_with_empty_results(knowledge: Agent, readable: Path) -> No
         ({"query": "x", "filters": {"format": "xyz"}}, "invalid_parameter"),
         ({"query": "x", "filters": {"colour": "red"}}, "invalid_parameter"),
         ({"query": "x", "filters": {"date_range": {"start": "yesterday"}}}, "invalid_parameter"),
+        ({"query": "x", "filters": {"date_range": {"start": "2026-11-16garbage"}}}, "invalid_parameter"),
     ],
 )
 async def test_search_validates_parameters(knowledge: Agent, arguments: dict[str, object], error: str) -> None:

@@ -3,6 +3,7 @@
 import base64
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -349,6 +350,11 @@ async def test_exclusive_collection_enforcement(v3: Agent, http: Http) -> None:
     assert (moved["collection"], moved["tags"]) == ("memory", ["c3"])
     tags = http("GET", f"/api/v1/documents/{added['document_id']}").json["tags"]
     assert sorted(tags) == ["c3", "collection:memory"]
+    async with anyio.create_task_group() as movers:
+        for collection in ("memory", "workspace", "documents") * 3:
+            movers.start_soon(partial(v3, "kb_set_collection", document_id=added["document_id"], collection=collection))
+    tags = http("GET", f"/api/v1/documents/{added['document_id']}").json["tags"]
+    assert len([tag for tag in tags if tag.startswith("collection:")]) == 1
     # A file that is known already moves before the call answers.
     data = b"known file " + os.urandom(8).hex().encode()
     first = await ended(http, str((await upload(v3, "known.md", data))["job_id"]))
