@@ -81,7 +81,8 @@ async def test_a_cancelled_call_cancels_its_job(mcp: McpProcess, readable: Path,
             tasks.cancel_scope.cancel()  # the official client then tells the server
 
         await client("knowledge-add", note, file_path=str(path), **{"async": False})
-    await job_of(http, path.name, "cancelled")
+    job = await job_of(http, path.name, "cancelled")
+    assert job["document_id"] is None, "nothing of it is left"
 
 
 @pytest.mark.parametrize("how", ["request", "notification"])
@@ -121,7 +122,8 @@ async def test_a_plain_caller_that_disconnects_cancels_its_job(mcp: McpProcess, 
         tasks.start_soon(lambda: client.post(mcp.at("knowledge"), json=synchronous_add(path)))
         await job_of(http, path.name, "running")
         tasks.cancel_scope.cancel()
-    await job_of(http, path.name, "cancelled")
+    job = await job_of(http, path.name, "cancelled")
+    assert job["document_id"] is None, "nothing of it is left"
 
 
 async def test_a_session_whose_stream_breaks_cancels_its_job(mcp: McpProcess, readable: Path, http: Http) -> None:
@@ -137,7 +139,8 @@ async def test_a_session_whose_stream_breaks_cancels_its_job(mcp: McpProcess, re
             async for line in stream.aiter_lines():
                 if "notifications/progress" in line:
                     break
-        await job_of(http, path.name, "cancelled")
+        job = await job_of(http, path.name, "cancelled")
+    assert job["document_id"] is None, "nothing of it is left"
 
 
 async def test_a_websocket_that_closes_cancels_its_job(mcp: McpProcess, readable: Path, http: Http) -> None:
@@ -147,7 +150,8 @@ async def test_a_websocket_that_closes_cancels_its_job(mcp: McpProcess, readable
         message = json.loads(await socket.recv())
         assert message["method"] == "notifications/progress"
         assert message["params"]["progressToken"] == "watching"
-    await job_of(http, path.name, "cancelled")
+    job = await job_of(http, path.name, "cancelled")
+    assert job["document_id"] is None, "nothing of it is left"
 
 
 async def test_an_asynchronous_add_outlives_its_caller(mcp: McpProcess, readable: Path, http: Http) -> None:
