@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kb.place import reached
+
 if TYPE_CHECKING:
     from kb.nouns import Json
     from kb.settings import Settings
-
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it listens on is not where it is reached
 
 
 class McpClient(NamedTuple):
@@ -27,10 +27,7 @@ class McpClient(NamedTuple):
 
 def mcp_url(settings: "Settings", contract: str | None = None) -> str:
     """Where agents on this machine reach the MCP server that the settings describe."""
-    base = settings.mcp_public_url
-    if not base:
-        host = ANY_ADDRESS.get(settings.mcp_host, settings.mcp_host)
-        base = f"http://{f'[{host}]' if ':' in host else host}:{settings.mcp_port}"
+    base = settings.mcp_public_url or reached(settings.mcp_host, settings.mcp_port)
     return f"{base}/mcp/{contract}" if contract else f"{base}/mcp"
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kb.cli.options import command
+from kb.place import reached
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -53,9 +54,7 @@ def run(_args: argparse.Namespace) -> int:
 def addresses(settings: "Settings") -> dict[str, str]:
     """The MCP server talks to the engine that is started beside it, wherever it listens."""
     port = settings.port or free_port(settings.host)
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104
-    name = f"[{host}]" if ":" in host else host
-    return {"KB_PORT": str(port), "KB_ENGINE_URL": f"http://{name}:{port}"}
+    return {"KB_PORT": str(port), "KB_ENGINE_URL": reached(settings.host, port)}
 
 
 def free_port(host: str) -> int:
