@@ -11,9 +11,10 @@ from kb import terms
 from kb.embed import SentenceEmbedder
 from kb.nouns import SearchRequest
 from kb.search import fuse
-from kb.search.hybrid import Searcher, best_mixed
+from kb.search.hybrid import Searcher
 from kb.search.keywords import K1, B, KeywordIndex
 from kb.search.live import LiveChunks, Snapshot
+from kb.search.rank import Ranked, best_mixed
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -102,8 +103,10 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int) -
         owner = int(owners[place])
         truth.append((-float(scores[place] * np.float32(fuse.SECOND if owner in seen else 1)), int(place)))
         seen.add(owner)
-    found = best_mixed(np.arange(3000), scores, snapshot_of(owners), count)
-    assert found.tolist() == [place for _, place in sorted(truth)[:count]]
+    snapshot = snapshot_of(owners)
+    places = snapshot.places_of(np.arange(3000))  # chunk n is the n-th of these
+    found = best_mixed(Ranked(places.astype(np.int64), scores), snapshot, count)
+    assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
 
 
 def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:

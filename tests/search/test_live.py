@@ -37,8 +37,8 @@ def test_what_is_added_is_there(chunks: LiveChunks) -> None:
     snapshot = chunks.snapshot()
     assert ids(chunks) == [10, 11]
     assert (snapshot.count, snapshot.newest) == (2, 11)
-    assert snapshot.document_lengths.tolist() == [7, 7]
-    assert snapshot.heads.tolist() == [True, False]
+    assert snapshot.document_lengths.tolist() == [7]
+    assert snapshot.owners.tolist() == [0, 0]
 
 
 def test_a_new_content_takes_the_place_of_the_old_one(chunks: LiveChunks) -> None:
@@ -88,7 +88,7 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     assert len(snapshot.chunk_ids) < 600
     for number in kept:
         place = int(snapshot.places_of(np.array([2 * number]))[0])
-        assert (snapshot.document_ids[place], snapshot.vectors[place, 0]) == (number, number)
+        assert (snapshot.document_ids[snapshot.owners[place]], snapshot.vectors[place, 0]) == (number, number)
 
 
 def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:

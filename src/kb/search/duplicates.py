@@ -58,25 +58,13 @@ def duplicates(database: Database, live: LiveChunks, min_similarity: float, limi
 
 
 def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector, NDArray[np.bool_]]:
-    """Of each note that has chunks: its id and the mean of its vectors, as a unit vector; and which those are."""
-    places = np.flatnonzero(snapshot.alive & np.isin(snapshot.document_ids, wanted))
-    owner = np.searchsorted(wanted, snapshot.document_ids[places])
-    order = np.argsort(owner, kind="stable")
-    places, owner = places[order], owner[order]
-    present, starts = np.unique(owner, return_index=True)
-    there = np.zeros(len(wanted), np.bool_)
-    there[present] = True
-    width = snapshot.vectors.shape[1]
-    sums = np.zeros((len(present), width), np.float32)
-    for first in range(0, len(present), BLOCK):
-        # One block of notes at a time: the rows of a block are copied, never those of all notes.
-        last = min(first + BLOCK, len(present))
-        end = starts[last] if last < len(present) else len(places)
-        own = snapshot.vectors[places[starts[first] : end]]
-        sums[first:last] = np.add.reduceat(own, starts[first:last] - starts[first], axis=0)
-    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    np.divide(sums, lengths, out=sums, where=lengths > 0)
-    return wanted[there], sums, there
+    """Of each note that has chunks: its id and the direction of all its vectors; and which those are."""
+    numbers = snapshot.numbers_of(wanted)
+    there = numbers >= 0
+    rows, first = snapshot.rows[numbers[there]], snapshot.first[numbers[there]]
+    directions = snapshot.vectors[first]
+    directions[rows >= 0] = snapshot.wholes[rows[rows >= 0]]
+    return wanted[there], directions, there
 
 
 def similar(vectors: Vector, contents: NDArray[np.int64], least: float, limit: int) -> Pairs:

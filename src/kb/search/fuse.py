@@ -5,6 +5,8 @@ end, so it is bent into 0..1 by an absolute scale; the cosine is one already. Wh
 the model's vocabulary does not know, the cosine is noise and hardly counts. Figures: docs/decisions/005 and 006.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,3 +33,14 @@ def fused(bm25: Scores, cosine: Scores, trust: float) -> Scores:
     """The weighted mean."""
     score = (KEYWORD_WEIGHT * sureness(bm25) + trust * cosine) / (KEYWORD_WEIGHT + trust)
     return score.astype(np.float32, copy=False)
+
+
+def cosine_for(score: float, trust: float) -> float:
+    """The cosine that gives this score where no keyword occurs."""
+    return score * (KEYWORD_WEIGHT + trust) / trust
+
+
+def bm25_for(score: float, cosine: float, trust: float) -> float:
+    """The BM25 score that gives this score together with this cosine; 0 when none is needed."""
+    sure = (score * (KEYWORD_WEIGHT + trust) - trust * cosine) / KEYWORD_WEIGHT
+    return BM25_HALF * sure / (1 - sure) if 0 < sure < 1 else 0.0 if sure <= 0 else math.inf

@@ -4,165 +4,110 @@ What a passage is worth is the geometric mean of the two: a passage that holds t
 them wins over one that mentions them in passing, and a passage without any of them is worth nothing. How rare a word
 is, and how long a text usually is, is told among what the filter lets through: within one conversation, the names of
 those who speak say nothing. Figures: docs/decisions/006.
-
-FTS5 holds the postings; those of recent terms stay in memory, bounded. A chunk's terms never change (new content
-means new chunks), so what was read once stays right: only chunks that came later are read on top.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.live import Snapshot
-from kb.store.backend import Postings, Transaction
+from kb.search.arrays import at_least_as_many
+from kb.search.live import Places
+from kb.search.postings import PostingsCache, TermPlaces
+from kb.search.scope import Scope
+from kb.store.backend import Transaction
 
 K1 = 1.2
 B = 0.75
-COLUMN_WEIGHTS = np.array([1.0, 1.0, 1.0], np.float32)  # title, heading, body
-CACHED_POSTINGS = 8_000_000  # of 12 bytes each
+
+Scores = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class TermPostings:
-    """Where a term occurs, up to a chunk id."""
-
-    chunk_ids: NDArray[np.int64]
-    frequencies: NDArray[np.float32]  # weighted by column
-    covers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The places that are searched, and what is usual among them."""
-
-    places: NDArray[np.bool_]
-    chunks: int
-    documents: int
-    mean_length: float
-    mean_document_length: float
-
-    @staticmethod
-    def of(snapshot: Snapshot, places: NDArray[np.bool_]) -> "Scope":
-        chunks = int(np.count_nonzero(places))
-        documents = int(np.count_nonzero(places & snapshot.heads))
-        terms = float(snapshot.lengths.sum(where=places))
-        return Scope(places, chunks, documents, terms / max(chunks, 1) or 1.0, terms / max(documents, 1) or 1.0)
-
-
-@dataclass(frozen=True, slots=True)
 class Keywords:
-    """What the keyword leg found."""
+    """What the keyword leg says about every place of a scope."""
 
-    scores: NDArray[np.float32]  # of every place; 0 outside the scope and where no term occurs
-    places: dict[str, NDArray[np.int32]]  # where each known term occurs, also outside the scope
+    def __init__(self, scope: Scope, terms: dict[str, TermPlaces]) -> None:
+        self.terms = terms  # where each known term occurs, also outside the scope
+        self._owners = scope.snapshot.owners
+        self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
+        self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
+        for at in terms.values():
+            self._add(at, scope)
 
-    @property
-    def known_terms(self) -> list[str]:
-        return list(self.places)
+    def _add(self, at: TermPlaces, scope: Scope) -> None:
+        if scope.numbers is None:  # worked out once for all searches without a filter at this moment
+            at.worth = passages, whole = at.worth or worth(at, scope)
+        else:
+            at = at.within(scope.holds, scope.holds_document)
+            passages, whole = worth(at, scope)
+        self._passages[at.places] += passages
+        self._whole[at.numbers] += whole
+
+    @cached_property
+    def hits(self) -> Places:
+        """Where any term occurs within the scope."""
+        return np.flatnonzero(self._passages)
 
     @property
     def anywhere(self) -> int:
         """How many chunks hold any of the terms, within the scope or not."""
-        return len(np.unique(np.concatenate(list(self.places.values())))) if self.places else 0
+        held = [at.places for at in self.terms.values()]
+        return len(np.unique(np.concatenate(held))) if held else 0
+
+    def scores(self, places: Places) -> Scores:
+        """0 where no term occurs."""
+        scores: Scores = np.sqrt(self._passages[places] * self._whole[self._owners[places]])
+        return scores
+
+    def better_than(self, score: float) -> int:
+        return int(np.count_nonzero(self.scores(self.hits) > np.float32(score)))
+
+    def likely(self, count: int) -> Places:
+        """Places among which some of the best are, about as many as asked for."""
+        found = at_least_as_many(self._passages, count)
+        return found[self._passages[found] > 0]
+
+    def reaching(self, score: float) -> Places:
+        """Every place with a term whose score may be this large: none is worth more than the best whole allows."""
+        if score <= 0:
+            return self.hits
+        return np.flatnonzero(self._passages >= np.float32(score**2 / max(float(self._whole.max(initial=0)), 1e-9)))
 
 
 class KeywordIndex:
     def __init__(self) -> None:
-        self._cache: OrderedDict[str, TermPostings] = OrderedDict()
-        self._cached = 0
-        self._lock = threading.Lock()
-        self._generation = 0  # what was read before the last `clear` is not kept
+        self._postings = PostingsCache()
 
     @property
     def cached_postings(self) -> int:
-        return self._cached
+        return self._postings.size
 
     def clear(self) -> None:
         """Forget all of it: the full text was changed behind its back."""
-        with self._lock:
-            self._cache.clear()
-            self._cached = 0
-            self._generation += 1
+        self._postings.clear()
 
-    def search(self, tx: Transaction, snapshot: Snapshot, scope: Scope, terms: Sequence[str]) -> Keywords:
-        scores = np.zeros(len(snapshot.chunk_ids), np.float32)
-        whole = np.zeros(int(snapshot.document_ids.max(initial=0)) + 1, np.float32)  # by document id
-        found: dict[str, NDArray[np.int32]] = {}
-        for term in terms:
-            postings = self._postings(tx, snapshot, term)
-            places = snapshot.places_of(postings.chunk_ids)
-            live = places >= 0
-            if not live.any():
-                continue
-            found[term] = places[live]
-            live[live] = scope.places[places[live]]
-            places, frequencies = places[live], postings.frequencies[live]
-            if not len(places):
-                continue
-            scores[places] += bm25(frequencies, snapshot.lengths[places] / scope.mean_length, scope.chunks)
-            documents, at, totals = per_document(snapshot.document_ids[places], frequencies)
-            lengths = snapshot.document_lengths[places[at]] / scope.mean_document_length
-            whole[documents] += bm25(totals, lengths, scope.documents)
-        hit = np.flatnonzero(scores)
-        scores[hit] = np.sqrt(scores[hit] * whole[snapshot.document_ids[hit]])
-        return Keywords(scores, found)
-
-    def _postings(self, tx: Transaction, snapshot: Snapshot, term: str) -> TermPostings:
-        with self._lock:
-            generation = self._generation
-            held = self._cache.get(term)
-            if held is not None and held.covers >= snapshot.newest:
-                self._cache.move_to_end(term)
-                return held
-        covers = int(tx.value("SELECT COALESCE(max(id), 0) FROM chunks"))
-        fresh = extended(held, tx.fulltext.postings(term, after=held.covers if held else 0), covers)
-        self._keep(term, fresh, generation)
-        return fresh
-
-    def _keep(self, term: str, postings: TermPostings, generation: int) -> None:
-        with self._lock:
-            if generation != self._generation:
-                return
-            if (old := self._cache.pop(term, None)) is not None:
-                self._cached -= len(old.chunk_ids)
-            self._cache[term] = postings
-            self._cached += len(postings.chunk_ids)
-            while self._cached > CACHED_POSTINGS and len(self._cache) > 1:
-                _, dropped = self._cache.popitem(last=False)
-                self._cached -= len(dropped.chunk_ids)
+    def search(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> Keywords:
+        found = self._postings.of(tx, scope.snapshot, terms)
+        return Keywords(scope, {term: at for term, at in found.items() if len(at.places)})
 
 
-def bm25(frequencies: NDArray[np.float32], lengths: NDArray[np.float64], of: int) -> NDArray[np.float32]:
-    """What one term adds to each text that holds it; `lengths` are relative to the mean, `of` counts all texts."""
-    rarity = np.log1p((of - len(frequencies) + 0.5) / (len(frequencies) + 0.5))
-    score: NDArray[np.float32] = rarity * frequencies * (K1 + 1) / (frequencies + K1 * (1 - B + B * lengths))
-    return score.astype(np.float32)
-
-
-def per_document(
-    document_ids: NDArray[np.int64], frequencies: NDArray[np.float32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Each document once, where its first chunk is in the arrays, and the sum of its frequencies."""
-    order = np.argsort(document_ids, kind="stable")  # nearly sorted as they come, which makes this quick
-    grouped = document_ids[order]
-    new = np.ones(len(grouped), np.bool_)
-    np.not_equal(grouped[1:], grouped[:-1], out=new[1:])
-    starts = np.flatnonzero(new)
-    return grouped[starts], order[starts], np.add.reduceat(frequencies[order], starts)
-
-
-def extended(held: TermPostings | None, newer: Postings, covers: int) -> TermPostings:
-    frequencies = newer.counts @ COLUMN_WEIGHTS
-    if held is None:
-        return TermPostings(newer.chunk_ids, frequencies, covers)
-    if not len(newer.chunk_ids):
-        return TermPostings(held.chunk_ids, held.frequencies, covers)
-    return TermPostings(
-        np.concatenate((held.chunk_ids, newer.chunk_ids)),
-        np.concatenate((held.frequencies, frequencies)),
-        covers,
+def worth(at: TermPlaces, scope: Scope) -> tuple[Scores, Scores]:
+    """What one term adds to each passage and to each document that holds it."""
+    snapshot = scope.snapshot
+    return (
+        bm25(at.counts, snapshot.lengths[at.places], scope.mean_length, scope.chunks),
+        bm25(at.totals, snapshot.document_lengths[at.numbers], scope.mean_document_length, scope.documents),
     )
+
+
+def bm25(counts: Scores, lengths: NDArray[np.int32], mean_length: float, of: int) -> Scores:
+    """Of one term in the texts that hold it; `of` counts all texts."""
+    rarity = np.log1p((of - len(counts) + 0.5) / (len(counts) + 0.5))
+    score = lengths.astype(np.float32)
+    score *= np.float32(K1 * B / mean_length)
+    score += np.float32(K1 * (1 - B))
+    score += counts
+    np.divide(counts, score, out=score)
+    score *= np.float32(rarity * (K1 + 1))
+    return score

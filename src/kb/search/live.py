@@ -1,7 +1,10 @@
-"""The published chunks in memory: ids, documents, lengths and vectors as arrays.
+"""The published chunks in memory: ids, documents, lengths, vectors and their signs as arrays.
 
 Rebuilt from the database at start and never trusted over it. A change is applied after its commit and before it is
 acknowledged. Readers work on a `Snapshot`, one moment that never changes under them.
+
+A chunk has a place, a document has a number; both are given in the order of arrival. The chunks of a document stand
+side by side.
 """
 
 import threading
@@ -13,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.errors import Unavailable
+from kb.search.signs import Bound, Words, pack, spread, words_for
 from kb.store import chunks
 from kb.store.backend import Database, Vector
 
@@ -20,34 +24,101 @@ SPARE = 1024  # rows that an array has room for beyond what it holds
 DOCUMENTS_AT_ONCE = 4096  # whose vectors are added up at a time, so that no second copy of all of them is made
 LOAD_SECONDS = 600
 MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
+BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
+
+Places = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Arrays of equal length, one place per chunk; places that are not `alive` count for nothing."""
+    """One moment. What is not `alive` counts for nothing."""
 
+    version: int  # another for every other moment
+
+    # By place: one for each chunk.
     chunk_ids: NDArray[np.int64]
-    document_ids: NDArray[np.int64]
+    owners: NDArray[np.int32]  # number of the document
     lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
-    document_lengths: NDArray[np.int32]  # terms of the whole document that the chunk belongs to
-    document_norms: NDArray[np.float32]  # length of the sum of that document's vectors
-    heads: NDArray[np.bool_]  # one chunk of each document, by which documents are counted
+    signs: list[Words]
     alive: NDArray[np.bool_]
-    places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
+
+    # By number: one for each document.
+    document_ids: NDArray[np.int64]
+    first: NDArray[np.int32]  # place of its first chunk
+    sizes: NDArray[np.int32]  # in chunks
+    document_lengths: NDArray[np.int32]  # terms of all its chunks
+    rows: NDArray[np.int32]  # where its direction is among `wholes`; -1 for one chunk, which has it
+    document_alive: NDArray[np.bool_]
+
+    # By row: one for each document of several chunks.
+    wholes: Vector  # the direction of all its vectors together
+    whole_signs: list[Words]
+    whole_numbers: NDArray[np.int32]  # whose it is
+
+    bound: Bound
     newest: int  # highest chunk id; a higher one is not in here
     count: int  # chunks that are alive
+    document_count: int
+    terms: int  # of all of them
+    places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
+    numbers: NDArray[np.int32]  # document id → number, likewise
 
-    def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def places_of(self, chunk_ids: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
         """The place of each chunk, -1 where it has none."""
-        found = np.full(len(chunk_ids), -1, np.int32)
-        within = chunk_ids < len(self.places)
-        found[within] = self.places[chunk_ids[within]]
-        # A place beyond the end belongs to a later moment.
-        there = (found >= 0) & (found < len(self.alive))
-        there[there] = self.alive[found[there]]
-        found[~there] = -1
-        return found
+        return looked_up(self.places, chunk_ids, self.alive)
+
+    def numbers_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The number of each document, -1 where it has none."""
+        return looked_up(self.numbers, document_ids, self.document_alive)
+
+    def places_in(self, numbers: NDArray[np.integer[Any]]) -> Places:
+        """Every place of these documents."""
+        sizes = self.sizes[numbers]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        return np.repeat(self.first[numbers] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def looked_up(where: NDArray[np.int32], ids: NDArray[np.integer[Any]], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
+    # An id or a place beyond the end belongs to a later moment.
+    found = np.take(where, np.minimum(ids, len(where) - 1)) if len(where) else np.full(len(ids), -1, np.int32)
+    there = (found >= 0) & (found < len(alive)) & (ids < len(where))
+    there[there] = alive[found[there]]
+    return np.where(there, found, np.int32(-1))
+
+
+class Columns:
+    """Arrays that grow together by appending. Rows beyond the count are in nobody's snapshot."""
+
+    def __init__(self, room: int, **kinds: tuple[Any, tuple[int, ...]]) -> None:
+        """`kinds`: the type of each column, and what follows the number of rows in its shape."""
+        self.count = 0
+        self._held = {name: np.zeros((room + SPARE, *shape), kind) for name, (kind, shape) in kinds.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._held[name][: self.count]
+
+    def extend(self, count: int) -> slice:
+        """Room for as many more rows, and where they are."""
+        start, self.count = self.count, self.count + count
+        for name, column in self._held.items():
+            if self.count > len(column):  # half as much again; readers keep the old array
+                extra = max(self.count - len(column), len(column) // 2) + SPARE
+                self._held[name] = np.concatenate((column, np.zeros((extra, *column.shape[1:]), column.dtype)))
+        return slice(start, self.count)
+
+    def append(self, **rows: NDArray[Any]) -> slice:
+        new = self.extend(len(next(iter(rows.values()))))
+        for name, values in rows.items():
+            self._held[name][new] = values
+        return new
+
+    def signs(self) -> list[Words]:
+        return [self[name] for name in self._held if name.startswith("sign")]
+
+    def kept(self, keep: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        return {name: column[keep] for name, column in self._held.items()}
 
 
 class LiveChunks:
@@ -59,7 +130,8 @@ class LiveChunks:
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
         self._dimensions = dimensions
-        self._reset(0)
+        self._version = 0
+        self._reset()
 
     def load(self, database: Database) -> None:
         """Read everything. Changes that are committed meanwhile wait and are then applied on top.
@@ -68,27 +140,18 @@ class LiveChunks:
         """
         self._loaded.clear()
         try:
-            with database.read() as tx:
+            with database.read() as tx, self._changing:
                 live = chunks.live(tx)
-                vector_ids, vectors = tx.vectors.load()
+                self._reset(len(live.chunk_ids))
+                order, new = self._append(live.document_ids, live.chunk_ids, live.terms)
+                tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
+                self._take_in(new)
+                self._publish()
         except BaseException as failure:
             self._failure = failure
             raise
         else:
             self._failure = None
-            at = np.searchsorted(vector_ids, live.chunk_ids)
-            at = np.minimum(at, max(len(vector_ids) - 1, 0))
-            has_vector = vector_ids[at] == live.chunk_ids if len(vector_ids) else np.zeros(len(at), np.bool_)
-            kept = vectors[at] if len(vector_ids) else np.empty((0, self._dimensions), np.float32)
-            with self._changing:
-                self._reset(len(live.chunk_ids))
-                self._append(
-                    live.chunk_ids,
-                    live.document_ids,
-                    live.terms,
-                    np.where(has_vector[:, None], kept, np.float32(0)),
-                )
-                self._publish()
         finally:
             self._loaded.set()
 
@@ -114,13 +177,8 @@ class LiveChunks:
         return self._snapshot
 
     def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None:
-        if not self._ready():
-            return
-        with self._changing:
-            self._kill(document_id)
-            new = np.asarray(chunk_ids, np.int64)
-            self._append(new, np.full(len(new), document_id, np.int64), np.asarray(terms, np.int32), vectors)
-            self._publish()
+        if self._ready():
+            self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors)
 
     def replace_many(
         self,
@@ -131,24 +189,19 @@ class LiveChunks:
         vectors: Vector,
     ) -> None:
         """The new chunks of many documents at once; `owners` says whose each chunk is."""
-        with self._changing:
-            self._kill(*document_ids)
-            self._append(
-                np.asarray(chunk_ids, np.int64), np.asarray(owners, np.int64), np.asarray(terms, np.int32), vectors
-            )
-            self._publish()
+        self._replace(document_ids, owners, chunk_ids, terms, vectors)
         self._loaded.set()
 
     def remove(self, document_id: int) -> None:
         if self._ready():
             with self._changing:
-                self._kill(document_id)
+                self._kill([document_id])
                 self._publish()
 
     def clear(self) -> None:
         if self._ready():
             with self._changing:
-                self._reset(0)
+                self._reset()
 
     def _ready(self) -> bool:
         """Whether there is an index to change; one that is being made anew takes what is in the database then."""
@@ -162,104 +215,171 @@ class LiveChunks:
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
             raise Unavailable(f"{self.problem} Try again in a moment.")
 
-    def _reset(self, room: int) -> None:
-        size = room + SPARE
-        self._count = 0
-        self._columns: dict[str, NDArray[Any]] = {
-            "chunk_ids": np.zeros(size, np.int64),
-            "document_ids": np.zeros(size, np.int64),
-            "lengths": np.zeros(size, np.int32),
-            "vectors": np.zeros((size, self._dimensions), np.float32),
-            "document_lengths": np.zeros(size, np.int32),
-            "document_norms": np.ones(size, np.float32),
-            "heads": np.zeros(size, np.bool_),
-            "alive": np.zeros(size, np.bool_),
+    def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
+        """Empty, with room for this much."""
+        words: dict[str, tuple[Any, tuple[int, ...]]] = {
+            f"sign{at}": (np.uint64, ()) for at in range(words_for(self._dimensions))
         }
-        self._places = np.full(size, -1, np.int32)
+        self._chunks = Columns(
+            chunks,
+            chunk_ids=(np.int64, ()),
+            owners=(np.int32, ()),
+            lengths=(np.int32, ()),
+            vectors=(np.float32, (self._dimensions,)),
+            alive=(np.bool_, ()),
+            **words,
+        )
+        self._documents = Columns(
+            documents,
+            document_ids=(np.int64, ()),
+            first=(np.int32, ()),
+            sizes=(np.int32, ()),
+            document_lengths=(np.int32, ()),
+            rows=(np.int32, ()),
+            document_alive=(np.bool_, ()),
+        )
+        self._wholes = Columns(wholes, wholes=(np.float32, (self._dimensions,)), whole_numbers=(np.int32, ()), **words)
+        self._places = np.full(chunks + SPARE, -1, np.int32)
+        self._numbers = np.full(documents + SPARE, -1, np.int32)
+        self._count = self._document_count = self._terms = self._newest = 0
+        self._bound, self._sampled = Bound(self._dimensions), BOUND_FROM
         self._publish()
 
-    def _append(
+    def _replace(
         self,
-        chunk_ids: NDArray[np.int64],
-        document_ids: NDArray[np.int64],
-        terms: NDArray[np.int32],
+        document_ids: Sequence[int],
+        owners: Sequence[int],
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
         vectors: Vector,
     ) -> None:
-        """Whole documents: all chunks of each come in one call."""
-        document_lengths, document_norms, heads = of_documents(document_ids, terms, vectors)
-        self._write(
-            chunk_ids=chunk_ids,
-            document_ids=document_ids,
-            lengths=terms,
-            vectors=vectors,
-            document_lengths=document_lengths,
-            document_norms=document_norms,
-            heads=heads,
-            alive=np.ones(len(chunk_ids), np.bool_),
+        with self._changing:
+            self._kill(document_ids)
+            order, new = self._append(
+                np.asarray(owners, np.int64), np.asarray(chunk_ids, np.int64), np.asarray(terms, np.int32)
+            )
+            self._chunks["vectors"][new] = vectors[order]
+            self._take_in(new)
+            self._publish()
+
+    def _append(
+        self, owners: NDArray[np.int64], chunk_ids: NDArray[np.int64], terms: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], slice]:
+        """Whole documents, but for their vectors: the order in which these are to be written, and where."""
+        order = np.argsort(owners, kind="stable")
+        owners, chunk_ids, terms = owners[order], chunk_ids[order], terms[order]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        sizes = np.diff(starts, append=len(owners))
+        new = self._chunks.append(
+            chunk_ids=chunk_ids, lengths=terms, alive=np.ones(len(owners), np.bool_), owners=np.zeros_like(terms)
         )
+        documents = self._documents.append(
+            document_ids=owners[starts],
+            first=starts + new.start,
+            sizes=sizes,
+            document_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
+            rows=np.full(len(starts), -1),
+            document_alive=np.ones(len(starts), np.bool_),
+        )
+        numbers = np.arange(documents.start, documents.stop, dtype=np.int32)
+        self._chunks["owners"][new] = np.repeat(numbers, sizes)
+        self._places = noted(self._places, chunk_ids, np.arange(new.start, new.stop))
+        self._numbers = noted(self._numbers, owners[starts], numbers)
+        self._newest = max(self._newest, int(chunk_ids.max(initial=0)))
+        self._count += len(owners)
+        self._document_count += len(starts)
+        self._terms += int(terms.sum())
+        return order, new
 
-    def _write(self, **rows: NDArray[Any]) -> None:
-        chunk_ids = rows["chunk_ids"]
-        start, end = self._count, self._count + len(chunk_ids)
-        if end > len(self._columns["alive"]):
-            self._grow(end)
-        # Rows beyond the count are in nobody's snapshot, so they may be written in place.
-        for name, values in rows.items():
-            self._columns[name][start:end] = values
-        highest = int(chunk_ids.max(initial=0))
-        if highest >= len(self._places):
-            more = np.full(max(highest + 1 - len(self._places), len(self._places) // 2), -1, np.int32)
-            self._places = np.concatenate((self._places, more))
-        self._places[chunk_ids] = np.arange(start, end, dtype=np.int32)
-        self._count = end
+    def _take_in(self, new: slice) -> None:
+        """What follows from the vectors of new chunks: their signs, and the directions of their documents."""
+        vectors = self._chunks["vectors"]
+        for name, words in signs_of(vectors[new]).items():
+            self._chunks[name][new] = words
+        if new.start == new.stop:
+            return
+        first, sizes = self._documents["first"], self._documents["sizes"]
+        from_number = int(self._chunks["owners"][new.start])
+        several = from_number + np.flatnonzero(sizes[from_number:] > 1)
+        for at in range(0, len(several), DOCUMENTS_AT_ONCE):
+            some = several[at : at + DOCUMENTS_AT_ONCE]
+            directions = summed(vectors, first[some], sizes[some])
+            directions /= np.linalg.norm(directions, axis=1, keepdims=True).clip(1e-6)
+            rows = self._wholes.append(wholes=directions, whole_numbers=some, **signs_of(directions))
+            self._documents["rows"][some] = np.arange(rows.start, rows.stop)
 
-    def _grow(self, needed: int) -> None:
-        """Half as much again; readers keep the old arrays."""
-        held = len(self._columns["alive"])
-        extra = max(needed - held, held // 2) + SPARE
-        for name, column in self._columns.items():
-            self._columns[name] = np.concatenate((column, np.zeros((extra, *column.shape[1:]), column.dtype)))
-
-    def _kill(self, *document_ids: int) -> None:
-        alive = self._columns["alive"][: self._count]
-        own = np.isin(self._columns["document_ids"][: self._count], document_ids)
-        if own.any():
-            alive[own] = False
-        if np.count_nonzero(alive) < (1 - MOST_DEAD) * self._count - SPARE:
+    def _kill(self, document_ids: Sequence[int]) -> None:
+        numbers = looked_up(self._numbers, np.asarray(document_ids, np.int64), self._documents["document_alive"])
+        numbers = numbers[numbers >= 0]
+        if not len(numbers):
+            return
+        # Who reads an older moment goes on finding the old number of a document that gets a new one.
+        self._numbers = self._numbers.copy()
+        self._documents["document_alive"][numbers] = False
+        for first, size in zip(self._documents["first"][numbers], self._documents["sizes"][numbers], strict=True):
+            self._chunks["alive"][first : first + size] = False
+        self._count -= int(self._documents["sizes"][numbers].sum())
+        self._document_count -= len(numbers)
+        self._terms -= int(self._documents["document_lengths"][numbers].sum())
+        if self._count < (1 - MOST_DEAD) * self._chunks.count - SPARE:
             self._pack()
 
     def _pack(self) -> None:
-        keep = np.flatnonzero(self._columns["alive"][: self._count])
-        kept = {name: column[keep] for name, column in self._columns.items()}
-        self._reset(len(keep))
-        self._write(**kept)
+        """The same without the dead rows."""
+        kept = self._chunks.kept(np.flatnonzero(self._chunks["alive"]))
+        ids = self._documents["document_ids"][kept["owners"]]
+        self._reset(len(ids), self._document_count)
+        _, new = self._append(ids, kept["chunk_ids"], kept["lengths"])
+        self._chunks["vectors"][new] = kept["vectors"]
+        self._take_in(new)
 
     def _publish(self) -> None:
-        rows = {name: column[: self._count] for name, column in self._columns.items()}
-        rows["alive"] = rows["alive"].copy()  # a row that dies later stays alive for whoever is reading now
+        if self._chunks.count >= self._sampled:
+            self._bound = Bound(self._dimensions, spread(self._chunks["vectors"]))
+            self._sampled = 2 * self._chunks.count
+        self._version += 1
+        by_place = ("chunk_ids", "owners", "lengths", "vectors")
+        by_number = ("document_ids", "first", "sizes", "document_lengths", "rows")
         self._snapshot = Snapshot(
-            **rows,
+            version=self._version,
+            **{name: self._chunks[name] for name in by_place},
+            **{name: self._documents[name] for name in by_number},
+            # What dies later stays alive for whoever is reading now.
+            alive=self._chunks["alive"].copy(),
+            document_alive=self._documents["document_alive"].copy(),
+            signs=self._chunks.signs(),
+            wholes=self._wholes["wholes"],
+            whole_signs=self._wholes.signs(),
+            whole_numbers=self._wholes["whole_numbers"],
+            bound=self._bound,
+            newest=self._newest,
+            count=self._count,
+            document_count=self._document_count,
+            terms=self._terms,
             places=self._places,
-            newest=int(rows["chunk_ids"].max(initial=0)),
-            count=int(np.count_nonzero(rows["alive"])),
+            numbers=self._numbers,
         )
 
 
-def of_documents(
-    owners: NDArray[np.int64], terms: NDArray[np.int32], vectors: Vector
-) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.bool_]]:
-    """What each chunk says about its whole document: its terms, the length of its summed vectors; and one head each."""
-    heads = np.zeros(len(owners), np.bool_)
-    lengths, norms = np.zeros(len(owners), np.int32), np.ones(len(owners), np.float32)
-    order = np.argsort(owners, kind="stable")
-    starts = np.flatnonzero(np.diff(owners[order], prepend=-1))
-    heads[order[starts]] = True
-    ends = np.append(starts[1:], len(owners))
-    for at in range(0, len(starts), DOCUMENTS_AT_ONCE):
-        some = slice(at, at + DOCUMENTS_AT_ONCE)
-        first, own = starts[some][0], order[starts[some][0] : ends[some][-1]]
-        sizes = (ends - starts)[some]
-        lengths[own] = np.repeat(np.add.reduceat(terms[own], starts[some] - first), sizes)
-        sums = np.add.reduceat(vectors[own], starts[some] - first, axis=0)
-        norms[own] = np.repeat(np.linalg.norm(sums, axis=1).clip(1e-6), sizes)
-    return lengths, norms, heads
+def signs_of(vectors: Vector) -> dict[str, Words]:
+    """As columns."""
+    return {f"sign{at}": words for at, words in enumerate(pack(vectors))}
+
+
+def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+    """`where`, longer if need be, with these entries."""
+    highest = int(ids.max(initial=0))
+    if highest >= len(where):
+        more = np.full(max(highest + 1 - len(where), len(where) // 2), -1, np.int32)
+        where = np.concatenate((where, more))
+    where[ids] = values
+    return where
+
+
+def summed(vectors: Vector, first: NDArray[np.int32], sizes: NDArray[np.int32]) -> Vector:
+    """The sum of each run of rows; runs are in order, and other rows may lie between them."""
+    start, end = int(first[0]), int(first[-1] + sizes[-1])
+    edges = np.stack((first, first + sizes), axis=1).ravel() - start
+    # The last edge is the end itself, which reduceat does not take.
+    sums: Vector = np.add.reduceat(vectors[start:end], edges[:-1], axis=0)[::2]
+    return sums

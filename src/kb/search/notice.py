@@ -10,25 +10,28 @@ if TYPE_CHECKING:
     from kb.search.hybrid import Ranking
 
 
-def notice_for(tx: Transaction, query: Query, ranking: "Ranking", chunk_count: int) -> str:
-    return " ".join(part for part in (reason(query, ranking, chunk_count), unfinished(tx)) if part)
+def notice_for(tx: Transaction, query: Query, ranking: "Ranking") -> str:
+    return " ".join(part for part in (reason(query, ranking), unfinished(tx)) if part)
 
 
-def reason(query: Query, ranking: "Ranking", chunk_count: int) -> str:
-    if chunk_count == 0:
+def reason(query: Query, ranking: "Ranking") -> str:
+    scope, keywords = ranking.legs.scope, ranking.legs.keywords
+    only_words = query.request.mode == "fts"
+    if scope.snapshot.count == 0:
         return "The knowledge base is empty: add something first (kb add, kb addnote)."
-    if query.request.mode == "fts" and not query.terms:
+    if only_words and not query.terms:
         return "The query holds no word or number to look for."
-    if ranking.keywords is not None and query.request.mode == "fts" and not ranking.keywords.known_terms:
+    if only_words and keywords is not None and not keywords.terms:
         return f"No term of the query is known here ({', '.join(query.terms[:8])}). Try mode 'hybrid' or other words."
-    if ranking.within == 0:
-        return f"The filter matches no document; without it there are {ranking.unfiltered} matches."
-    if ranking.below:
+    unfiltered = keywords.anywhere if only_words and keywords is not None else scope.snapshot.count
+    if scope.matching == 0:
+        return f"The filter matches no document; without it there are {unfiltered} matches."
+    if ranking.legs.matches:
         return (
-            f"All {ranking.below} matches scored below min_score {query.request.min_score:g}; the best was "
+            f"All {ranking.legs.matches} matches scored below min_score {query.request.min_score:g}; the best was "
             f"{ranking.best:.3f}."
         )
-    return f"The filter removed all {ranking.unfiltered} matches."
+    return f"The filter removed all {unfiltered} matches."
 
 
 def unfinished(tx: Transaction) -> str:

@@ -1,21 +1,124 @@
-"""The dense leg: the cosine of the question to every chunk, exact."""
+"""The dense leg: the cosine of the question to chunks and to whole documents.
+
+Every cosine that an answer rests on is exact. Which ones are worth computing is told by bounds (`kb.search.signs`).
+"""
+
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.live import Snapshot
+from kb.search import signs
+from kb.search.arrays import at_least_as_many
+from kb.search.live import Places
+from kb.search.scope import Scope
 from kb.store.backend import Vector
 
+AT_ONCE = 512  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
 
-def cosines(snapshot: Snapshot, question: Vector) -> NDArray[np.float32]:
-    """Both sides are unit vectors, so the product is the cosine."""
-    scores: NDArray[np.float32] = snapshot.vectors @ question
-    return scores
+Cosines = NDArray[np.float32]
+
+NONE: Places = np.empty(0, np.int64)
 
 
-def with_documents(snapshot: Snapshot, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the cosine to each chunk and of that to the direction of its whole document."""
-    sums = np.bincount(snapshot.document_ids, np.where(snapshot.alive, cosines, 0))
-    whole = sums[snapshot.document_ids] / snapshot.document_norms
-    mean: NDArray[np.float32] = ((cosines + whole) / 2).astype(np.float32)
+class Dense:
+    """One question within one scope."""
+
+    def __init__(self, scope: Scope, question: Vector) -> None:
+        self._scope = scope
+        self._snapshot = scope.snapshot
+        self._question = question
+        self._question_signs = signs.pack(question[None])
+
+    def cosines(self, places: Places) -> Cosines:
+        """Both sides are unit vectors, so the product is the cosine."""
+        return products(self._snapshot.vectors, places, self._question)
+
+    def with_documents(self, places: Places) -> Cosines:
+        """The mean of the cosine to each chunk and of that to the direction of its whole document."""
+        own = self.cosines(places)
+        rows = self._snapshot.rows[self._snapshot.owners[places]]
+        several = np.flatnonzero(rows >= 0)
+        distinct, at = np.unique(rows[several], return_inverse=True)
+        whole = own.copy()
+        whole[several] = products(self._snapshot.wholes, distinct, self._question)[at]
+        return mean_of(own, whole)
+
+    def bounds(self, places: Places) -> Cosines:
+        """What `with_documents` is at most, for places within the scope."""
+        bound, distances = self._snapshot.bound, self._distances
+        own = bound.of(distances[places])
+        rows = self._snapshot.rows[self._snapshot.owners[places]]
+        several = np.flatnonzero(rows >= 0)
+        whole = own.copy()
+        whole[several] = bound.of(self._whole_distances[rows[several]])
+        return mean_of(own, whole)
+
+    def likely(self, count: int) -> Places:
+        """Places among which some of the nearest are, about as many as asked for."""
+        return at_least_as_many(signs.FAR - self._distances, count)
+
+    def most(self) -> float:
+        """What `with_documents` is at most, for any place."""
+        own, whole = (
+            float(self._snapshot.bound.of(distances.min()) if len(distances) else -1.0)
+            for distances in (self._distances, self._whole_distances)
+        )
+        return (own + max(own, whole)) / 2
+
+    def reaching(self, cosine: float) -> Places:
+        """Every place whose cosine may be this large."""
+        reach = self._snapshot.bound.reach(cosine)
+        return np.flatnonzero(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
+
+    def documents_reaching(self, cosine: float) -> Places:
+        """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
+        reach = self._snapshot.bound.reach(cosine)
+        if reach < 0:
+            return NONE
+        rows = np.flatnonzero(self._whole_distances <= np.uint16(reach))
+        return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
+
+    @cached_property
+    def _distances(self) -> signs.Distances:
+        """By place."""
+        return self._among(self._snapshot.signs, self._scope.places, self._scope.holds)
+
+    @cached_property
+    def _whole_distances(self) -> signs.Distances:
+        """By row of `wholes`."""
+        numbers = self._snapshot.whole_numbers
+        rows = None
+        if self._scope.numbers is not None:
+            rows = self._snapshot.rows[self._scope.numbers]
+            rows = rows[rows >= 0]
+        return self._among(self._snapshot.whole_signs, rows, self._scope.holds_document[numbers])
+
+    def _among(
+        self, held: list[signs.Words], at: NDArray[np.integer[Any]] | None, takes_part: NDArray[np.bool_]
+    ) -> signs.Distances:
+        if at is None or 2 * len(at) > len(takes_part):
+            distances = signs.distances(held, self._question_signs)
+            if not self._scope.is_everything:
+                distances[~takes_part] = signs.FAR
+            return distances
+        distances = np.full(len(takes_part), signs.FAR, np.uint16)
+        distances[at] = signs.distances([column[at] for column in held], self._question_signs)
+        return distances
+
+
+def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
+    """Of some rows, in their order."""
+    if len(rows) == len(vectors):
+        every: Cosines = vectors @ question
+        return np.take(every, rows)
+    found = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), AT_ONCE):
+        np.dot(vectors[rows[start : start + AT_ONCE]], question, out=found[start : start + AT_ONCE])
+    return found
+
+
+def mean_of(own: Cosines, whole: Cosines) -> Cosines:
+    mean: Cosines = (own + whole) * np.float32(0.5)
     return mean

@@ -19,10 +19,10 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where one term occurs: chunk ids, ascending, with the number of occurrences in each column."""
+    """Where one term occurs: chunk ids, ascending, and how often in each."""
 
     chunk_ids: NDArray[np.int64]
-    counts: NDArray[np.float32]  # one row per chunk; columns: title, heading, body
+    counts: NDArray[np.float32]
 
 
 class FullText(Protocol):
@@ -43,8 +43,9 @@ class FullText(Protocol):
         """Make the index anew from its own rows."""
         ...
 
-    def postings(self, term: str, after: int = 0) -> Postings:
-        """Where a term occurs among the chunks with a higher id than `after`."""
+    def postings(self, term: str) -> Postings: ...
+    def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
+        """The first chunks with a higher id, ascending, and all terms of each."""
         ...
 
 
@@ -61,8 +62,8 @@ class Vectors(Protocol):
         """Every chunk that has a vector."""
         ...
 
-    def load(self) -> tuple[NDArray[np.int64], Vector]:
-        """Every vector with its chunk id, ascending by id."""
+    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> None:
+        """Write the vector of each of these chunks into its row; a chunk without one leaves its row as it is."""
         ...
 
 
@@ -79,6 +80,10 @@ class Transaction(Protocol):
     def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None: ...
     def column(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Any]: ...
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any: ...
+    def integers(self, columns: Sequence[str], rest: str, params: Mapping[str, Any] | None = None) -> NDArray[np.int64]:
+        """Many rows of whole numbers, in any order: `SELECT columns FROM rest`, ten times as fast as row by row."""
+        ...
+
     def claim_job(self, lane: str, now: str) -> Row | None:
         """Take the oldest job that waits in this lane; no two workers ever get the same one."""
         ...
@@ -107,6 +112,11 @@ class Database(Protocol):
     def name(self) -> str: ...
     def read(self) -> AbstractContextManager[Transaction]: ...
     def write(self) -> AbstractContextManager[Transaction]: ...
+    @property
+    def changes(self) -> int:
+        """How many writes were committed; while it stays the same, so does what a read sees."""
+        ...
+
     def settle(self) -> None:
         """Return once no write, with what follows its commit, is under way."""
         ...

@@ -33,10 +33,7 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
 LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
-LIVE = """
-SELECT c.id, c.document_id, c.terms FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
- ORDER BY c.id
-"""
+LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
 # One search hit each: the passage and what the answer says about its document.
 HITS = """
 SELECT c.id AS chunk_id, c.chunk_index, c.text, c.heading, c.page, c.slide, c.sheet, c.start_at, c.end_at,
@@ -174,12 +171,9 @@ def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Row]:
 
 
 def live(tx: Transaction) -> LiveChunks:
-    rows = tx.rows(LIVE)
-    return LiveChunks(
-        np.array([row["id"] for row in rows], np.int64),
-        np.array([row["document_id"] for row in rows], np.int64),
-        np.array([row["terms"] for row in rows], np.int32),
-    )
+    ids, owners, terms = tx.integers(("c.id", "c.document_id", "c.terms"), LIVE).T
+    order = np.argsort(ids)
+    return LiveChunks(ids[order], owners[order], terms[order].astype(np.int32))
 
 
 def anchor_of(row: Row) -> Anchor:

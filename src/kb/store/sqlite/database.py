@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import apsw
+import numpy as np
 import sqlite_vec
+from numpy.typing import NDArray
 
 from kb.errors import KBError, StorageFull, Unavailable
 from kb.store.backend import Row
-from kb.store.sqlite.fulltext import SQLiteFullText
+from kb.store.sqlite.fulltext import SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
@@ -76,6 +78,11 @@ class SQLiteTransaction:
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
         return next(iter(self.column(sql, params)), None)
 
+    def integers(self, columns: Sequence[str], rest: str, params: Mapping[str, Any] | None = None) -> NDArray[np.int64]:
+        row = " || ' ' || ".join(columns)
+        found = self.value(f"SELECT group_concat({row}, ' ') FROM {rest}", params)
+        return parsed(found).reshape(-1, len(columns))
+
     def claim_job(self, lane: str, now: str) -> Row | None:
         return self.row(CLAIM, {"lane": lane, "now": now})
 
@@ -108,6 +115,7 @@ class SQLiteDatabase:
         self._connections: set[apsw.Connection] = set()
         self._registry = threading.Lock()
         self._writer = threading.Lock()
+        self.changes = 0
         self._written = 0.0  # when the last write ended, on the monotonic clock
 
     @contextmanager
@@ -133,6 +141,7 @@ class SQLiteDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            self.changes += 1
             self._written = time.monotonic()
             transaction.committed()
 

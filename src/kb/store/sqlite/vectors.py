@@ -1,7 +1,7 @@
 """Vectors in sqlite-vec's `vec0` table: the durable copy that the index in memory is rebuilt from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -10,6 +10,21 @@ from numpy.typing import NDArray
 
 from kb.store.backend import Vector
 from kb.store.sqlite.fulltext import made_anew
+
+BLOBS = """
+SELECT c.validity, c.rowids, v.vectors
+  FROM chunks_vec_chunks c JOIN chunks_vec_vector_chunks00 v ON v.rowid = c.chunk_id
+"""
+# The first and the last rows: where each is said to be, the blobs that it should be in, and the row itself.
+SOME_ROWS = """
+WITH some AS (SELECT * FROM (SELECT * FROM chunks_vec_rowids ORDER BY rowid LIMIT 3)
+              UNION SELECT * FROM (SELECT * FROM chunks_vec_rowids ORDER BY rowid DESC LIMIT 3))
+SELECT s.rowid, s.chunk_offset, c.rowids, v.vectors, r.embedding
+  FROM some s
+  JOIN chunks_vec_chunks c ON c.chunk_id = s.chunk_id
+  JOIN chunks_vec_vector_chunks00 v ON v.rowid = s.chunk_id
+  JOIN chunks_vec r ON r.chunk_id = s.rowid
+"""
 
 
 class SQLiteVectors:
@@ -34,9 +49,35 @@ class SQLiteVectors:
     def ids(self) -> NDArray[np.int64]:
         return np.array([id_ for (id_,) in self._connection.execute("SELECT chunk_id FROM chunks_vec")], np.int64)
 
-    def load(self) -> tuple[NDArray[np.int64], Vector]:
-        found: list[tuple[Any, ...]] = self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall()
-        ids = np.array([id_ for id_, _ in found], np.int64)
-        vectors = np.frombuffer(b"".join(blob for _, blob in found), "<f4")
-        order = np.argsort(ids)
-        return ids[order], vectors.reshape(len(found), -1)[order] if found else np.empty((0, 0), np.float32)
+    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> None:
+        order = np.argsort(chunk_ids)
+        wanted = chunk_ids[order]
+        for ids, vectors in self._blocks():
+            at = np.minimum(np.searchsorted(wanted, ids), max(len(wanted) - 1, 0))
+            known = wanted[at] == ids if len(wanted) else np.zeros(len(ids), np.bool_)
+            into[order[at[known]]] = vectors[known]
+
+    def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Vector]]:
+        """Chunk ids with their vectors, some at a time.
+
+        sqlite-vec keeps a thousand vectors in one blob. Read as such, they come fifteen times as fast as row by row;
+        whether that still is how it keeps them is checked first, on the rows themselves.
+        """
+        if not self._kept_in_blobs():
+            for id_, vector in self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec"):
+                yield np.array([id_], np.int64), np.frombuffer(vector, "<f4")[None]
+            return
+        for validity, rowids, vectors in self._connection.execute(BLOBS):
+            valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(np.bool_)
+            ids = np.frombuffer(rowids, "<i8")
+            yield ids[valid], np.frombuffer(vectors, "<f4").reshape(len(ids), -1)[valid]
+
+    def _kept_in_blobs(self) -> bool:
+        try:
+            some: list[Any] = self._connection.execute(SOME_ROWS).fetchall()
+        except apsw.SQLError:
+            return False
+        return all(
+            np.frombuffer(rowids, "<i8")[offset] == id_ and vectors[offset * len(row) : (offset + 1) * len(row)] == row
+            for id_, offset, rowids, vectors, row in some
+        )

@@ -1,0 +1,86 @@
+"""Whom to score: everybody in a small scope; in a large one, everybody who could be among the best.
+
+A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it, by the bound
+that the signs of its vector set and by its keywords, is left out unseen. Bounds hold but for rare chance (figures:
+docs/decisions/009), and scores are exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kb.search import fuse
+from kb.search.arrays import distinct
+from kb.search.keywords import Keywords, Scores
+from kb.search.live import Places
+from kb.search.rank import Ranked, best, best_mixed
+from kb.search.scope import Scope
+from kb.search.vectors import Dense
+
+EXACT_UP_TO = 8192  # chunks of which each is scored: that takes a millisecond
+FIRST = 256  # likely ones of each leg that are scored to set the bar
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """What each leg says about a question; None where the mode does without it."""
+
+    scope: Scope
+    keywords: Keywords | None
+    dense: Dense | None
+    trust: float
+
+    def scores(self, places: Places) -> Scores:
+        """As the answer shows them: below zero is as good as zero."""
+        if self.dense is None:
+            assert self.keywords is not None
+            scores = fuse.sureness(self.keywords.scores(places))
+        elif self.keywords is None:
+            scores = self.dense.cosines(places)
+        else:
+            scores = fuse.fused(self.keywords.scores(places), self.dense.with_documents(places), self.trust)
+        return np.clip(scores, 0, 1)
+
+    def best(self, places: Places, count: int) -> Ranked:
+        mixed = self.dense is not None and self.keywords is not None
+        return (best_mixed if mixed else best)(Ranked(places, self.scores(places)), self.scope.snapshot, count)
+
+    @property
+    def matches(self) -> int:
+        """How many chunks are an answer, if only a bad one."""
+        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits)
+
+
+def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
+    """A superset of the `top` best."""
+    if legs.dense is None:
+        assert legs.keywords is not None
+        return legs.keywords.hits
+    if legs.scope.chunks <= exact_up_to:
+        return legs.scope.every_place()
+    if legs.keywords is None:
+        return by_meaning(legs, legs.dense, top)
+    return by_both(legs, legs.dense, legs.keywords, top)
+
+
+def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:
+    likely = dense.likely(max(FIRST, 2 * top))
+    return distinct(likely, dense.reaching(bar_of(legs, likely, top)))
+
+
+def by_both(legs: Legs, dense: Dense, keywords: Keywords, top: int) -> Places:
+    first = max(FIRST, 2 * top)
+    likely = distinct(keywords.likely(first), dense.likely(first))
+    bar = bar_of(legs, likely, top)
+    # With keywords: the nearest of all cannot make up for too few of them.
+    hits = keywords.reaching(fuse.bm25_for(bar, dense.most(), legs.trust))
+    hits = hits[fuse.fused(keywords.scores(hits), dense.bounds(hits), legs.trust) >= bar]
+    # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
+    alone = fuse.cosine_for(bar, legs.trust)
+    return distinct(likely, hits, dense.reaching(alone), dense.documents_reaching(alone))
+
+
+def bar_of(legs: Legs, likely: Places, top: int) -> float:
+    """What a place must reach to be among the best: the more are scored, the higher it can only get."""
+    scores = legs.best(likely, top).scores
+    return float(scores[top - 1]) if len(scores) >= top else 0.0

@@ -1,0 +1,112 @@
+"""What a search may answer from: the documents within its filter, at one moment.
+
+Working out which those are takes longer than searching them, so the last few answers are kept for as long as nothing
+is written.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.nouns import Filter
+from kb.search.live import Numbers, Places, Snapshot
+from kb.store import documents
+from kb.store.backend import Transaction
+
+KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The documents and chunks that take part, and what is usual among them."""
+
+    snapshot: Snapshot
+    numbers: Numbers | None  # of the documents; None for every one that is alive
+    places: Places | None  # of their chunks, likewise
+    holds: NDArray[np.bool_]  # by place
+    holds_document: NDArray[np.bool_]  # by number
+    chunks: int
+    documents: int
+    terms: int
+    matching: int | None  # documents that the filter lets through, those without chunks too; None without a filter
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether there is nothing at all that does not take part."""
+        return self.chunks == len(self.snapshot.chunk_ids)
+
+    @property
+    def mean_length(self) -> float:
+        return self.terms / max(self.chunks, 1) or 1.0
+
+    @property
+    def mean_document_length(self) -> float:
+        return self.terms / max(self.documents, 1) or 1.0
+
+    def every_place(self) -> Places:
+        return np.flatnonzero(self.snapshot.alive) if self.places is None else self.places
+
+    @staticmethod
+    def unfiltered(snapshot: Snapshot) -> "Scope":
+        return Scope(
+            snapshot,
+            numbers=None,
+            places=None,
+            holds=snapshot.alive,
+            holds_document=snapshot.document_alive,
+            chunks=snapshot.count,
+            documents=snapshot.document_count,
+            terms=snapshot.terms,
+            matching=None,
+        )
+
+    @staticmethod
+    def of_documents(snapshot: Snapshot, document_ids: NDArray[np.int64]) -> "Scope":
+        numbers = snapshot.numbers_of(document_ids).astype(np.int64)
+        numbers = np.sort(numbers[numbers >= 0])
+        places = snapshot.places_in(numbers)
+        return Scope(
+            snapshot,
+            numbers=numbers,
+            places=places,
+            holds=marked(places, len(snapshot.alive)),
+            holds_document=marked(numbers, len(snapshot.document_alive)),
+            chunks=len(places),
+            documents=len(numbers),
+            terms=int(snapshot.document_lengths[numbers].sum()),
+            matching=len(document_ids),
+        )
+
+
+class Scopes:
+    """Scopes of recent filters."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Filter, tuple[int, Scope]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, tx: Transaction, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
+        """`changes` is what the database said before `tx` began, so that `tx` has seen all of them."""
+        if condition.is_empty:
+            return Scope.unfiltered(snapshot)
+        with self._lock:
+            kept = self._kept.get(condition)
+            if kept is not None and kept[0] == changes and kept[1].snapshot is snapshot:
+                self._kept.move_to_end(condition)
+                return kept[1]
+        scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
+        with self._lock:
+            self._kept[condition] = (changes, scope)
+            self._kept.move_to_end(condition)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return scope
+
+
+def marked(places: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    held = np.zeros(size, np.bool_)
+    held[places] = True
+    return held

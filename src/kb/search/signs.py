@@ -1,0 +1,90 @@
+"""Sign bits of vectors: a bound on the cosine to every one of them, at a thirtieth of the bytes.
+
+The share of dimensions whose signs differ follows the angle between two vectors: it is the angle's share of a half
+turn, give or take what chance does to as many coin tosses. So a distance in bits says how large the cosine can be at
+most, and only those that may matter are looked at exactly. Figures: docs/decisions/009.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.store.backend import Vector
+
+Words = NDArray[np.uint64]
+Distances = NDArray[np.uint16]
+
+FAR = np.uint16(np.iinfo(np.uint16).max)  # farther than any: what does not take part
+LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
+SAMPLE = 256  # vectors by which it is checked that these coins are fair
+BLOCK = 16_384  # rows at a time, so that what is in between stays in the processor's cache
+WORD = 64
+
+
+def words_for(dimensions: int) -> int:
+    return -(-dimensions // WORD)
+
+
+def pack(vectors: Vector) -> list[Words]:
+    """The signs of each row, 64 dimensions to a word: one array for each word, as they are read one after another."""
+    count, dimensions = vectors.shape
+    words = np.zeros((count, words_for(dimensions)), np.uint64)
+    as_bytes = words.view(np.uint8)
+    for start in range(0, count, BLOCK):
+        packed = np.packbits(vectors[start : start + BLOCK] > 0, axis=1)
+        as_bytes[start : start + BLOCK, : packed.shape[1]] = packed
+    return [np.ascontiguousarray(words[:, at]) for at in range(words.shape[1])]
+
+
+def distances(signs: Sequence[Words], question: Sequence[Words]) -> Distances:
+    """In how many bits each row differs from the question's only row."""
+    size = len(signs[0])
+    total = np.zeros(size, np.uint16)
+    differing, counts = np.empty(min(size, BLOCK), np.uint64), np.empty(min(size, BLOCK), np.uint8)
+    for start in range(0, size, BLOCK):
+        here = total[start : start + BLOCK]
+        differing, counts = differing[: len(here)], counts[: len(here)]
+        for column, word in zip(signs, question, strict=True):
+            np.bitwise_xor(column[start : start + BLOCK], word[0], out=differing)
+            np.bitwise_count(differing, out=counts)
+            here += counts
+    return total
+
+
+class Bound:
+    """How large the cosine can be at each distance."""
+
+    def __init__(self, dimensions: int, spread: float = 1.0) -> None:
+        share = np.linspace(0, 1, 4096)
+        farthest = dimensions * share + LUCK * spread * np.sqrt(dimensions * share * (1 - share))
+        farthest = np.maximum.accumulate(farthest)
+        at = np.interp(np.arange(dimensions + 1), farthest, share)
+        self._cosines: NDArray[np.float32] = np.cos(np.pi * at).astype(np.float32)
+
+    def of(self, distances: Distances) -> NDArray[np.float32]:
+        """For distances of those that take part."""
+        return self._cosines[distances]
+
+    def reach(self, cosine: float) -> int:
+        """The largest distance at which this cosine is possible; -1 when it is at none."""
+        return int(np.count_nonzero(self._cosines >= np.float32(cosine))) - 1
+
+
+def spread(vectors: Vector) -> float:
+    """How much more than chance the distances of some of these vectors stray from their angles; at least 1.
+
+    It is 1 for the model that comes with kb. Of a model whose dimensions say the same as each other, bits say less,
+    and bounds must be wider.
+    """
+    some = vectors[:: max(1, len(vectors) // SAMPLE)][:SAMPLE]
+    some = some[np.any(some != 0, axis=1)]
+    if len(some) < 2:
+        return 1.0
+    one, other = np.triu_indices(len(some), 1)
+    share = np.arccos(np.clip((some @ some.T)[one, other], -1, 1)) / np.pi
+    bits = some > 0
+    differing = np.count_nonzero(bits[one] != bits[other], axis=1)
+    dimensions = some.shape[1]
+    deviation = np.sqrt(dimensions * (share * (1 - share)).clip(1 / dimensions))
+    return max(1.0, float(np.sqrt(np.mean(((differing - dimensions * share) / deviation) ** 2))))
