@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-RUN = 64
+GROUP = 64
 
 
 def at_least_as_many(values: NDArray[Any], count: int) -> NDArray[np.int64]:
     """Where the largest values are: at least `count` of them where there are, and seldom many more.
 
-    The best of each run of neighbours is compared with the best of other runs, so one pass over the array will do.
+    The best of each group is compared with the best of other groups, so one pass over the array will do.
     """
-    runs = len(values) // RUN
-    if runs <= count:
+    groups = len(values) // GROUP
+    if groups <= count:
         return np.arange(len(values))
-    best = values[: runs * RUN].reshape(runs, RUN).max(axis=1)
-    return np.flatnonzero(values >= np.partition(best, runs - count)[runs - count])
+    best = values[: groups * GROUP].reshape(GROUP, groups).max(axis=0)
+    return np.flatnonzero(values >= np.partition(best, groups - count)[groups - count])
 
 
 def distinct(*arrays: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from kb.search.scope import Scope
 from kb.search.vectors import Dense
 
 EXACT_UP_TO = 8192  # chunks of which each is scored: that takes a millisecond
-FIRST = 256  # likely ones of each leg that are scored to set the bar
+FIRST = 64  # likely ones of each leg that are scored to set the bar
 
 
 @dataclass(frozen=True, slots=True)

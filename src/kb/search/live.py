@@ -23,6 +23,7 @@ from kb.store.backend import Database, Vector
 SPARE = 1024  # rows that an array has room for beyond what it holds
 DOCUMENTS_AT_ONCE = 4096  # whose vectors are added up at a time, so that no second copy of all of them is made
 LOAD_SECONDS = 600
+LONG = 64  # chunks of a document from which on it is added up by itself
 MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
 BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
 
@@ -142,7 +143,8 @@ class LiveChunks:
         try:
             with database.read() as tx, self._changing:
                 live = chunks.live(tx)
-                self._reset(len(live.chunk_ids))
+                sizes = np.unique(live.document_ids, return_counts=True)[1]
+                self._reset(len(live.chunk_ids), len(sizes), int(np.count_nonzero(sizes > 1)))
                 order, new = self._append(live.document_ids, live.chunk_ids, live.terms)
                 tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
                 self._take_in(new)
@@ -377,9 +379,13 @@ def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.i
 
 
 def summed(vectors: Vector, first: NDArray[np.int32], sizes: NDArray[np.int32]) -> Vector:
-    """The sum of each run of rows; runs are in order, and other rows may lie between them."""
-    start, end = int(first[0]), int(first[-1] + sizes[-1])
-    edges = np.stack((first, first + sizes), axis=1).ravel() - start
-    # The last edge is the end itself, which reduceat does not take.
-    sums: Vector = np.add.reduceat(vectors[start:end], edges[:-1], axis=0)[::2]
+    """The sum of each run of rows."""
+    sums = vectors[first]
+    for at in np.flatnonzero(sizes > LONG):
+        sums[at] = vectors[first[at] : first[at] + sizes[at]].sum(axis=0)
+    # The others row by row, all runs at once: a third of the time of numpy's reduceat.
+    short = np.flatnonzero(sizes <= LONG)
+    for offset in range(1, int(sizes[short].max(initial=0))):
+        short = short[sizes[short] > offset]
+        sums[short] += vectors[first[short] + offset]
     return sums

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.live import Snapshot
+from kb.search.live import Numbers, Places, Snapshot
 from kb.store.backend import Postings, Transaction
 
-CACHED_POSTINGS = 8_000_000  # of some 30 bytes each
+CACHED_POSTINGS = 8_000_000  # of some 40 bytes each
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 
 
@@ -24,22 +24,22 @@ LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 class TermPlaces:
     """Where a term occurs at one moment, and how often: in passages, and in whole documents."""
 
-    places: NDArray[np.int32]
+    places: Places
     counts: NDArray[np.float32]
-    numbers: NDArray[np.int32]  # of the documents
+    numbers: Numbers  # of the documents
     totals: NDArray[np.float32]
     worth: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
 
     @staticmethod
     def of(postings: Postings, snapshot: Snapshot) -> "TermPlaces":
-        places, counts = snapshot.places_of(postings.chunk_ids), postings.counts
+        places, counts = snapshot.places_of(postings.chunk_ids).astype(np.int64), postings.counts
         there = places >= 0
         if not there.all():
             places, counts = places[there], counts[there]
         if len(places) > 1 and np.any(places[1:] < places[:-1]):  # published in another order than written
             order = np.argsort(places)
             places, counts = places[order], counts[order]
-        owners = snapshot.owners[places]
+        owners = snapshot.owners[places].astype(np.int64)
         new = np.flatnonzero(np.diff(owners, prepend=-1))
         return TermPlaces(places, counts, owners[new], np.add.reduceat(counts, new) if len(new) else counts)
 

@@ -15,7 +15,7 @@ from kb.search.live import Places
 from kb.search.scope import Scope
 from kb.store.backend import Vector
 
-AT_ONCE = 512  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
+AT_ONCE = 2048  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
 
 Cosines = NDArray[np.float32]
 
@@ -115,7 +115,7 @@ def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) 
         return np.take(every, rows)
     found = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), AT_ONCE):
-        np.dot(vectors[rows[start : start + AT_ONCE]], question, out=found[start : start + AT_ONCE])
+        np.dot(vectors.take(rows[start : start + AT_ONCE], axis=0), question, out=found[start : start + AT_ONCE])
     return found
 
 

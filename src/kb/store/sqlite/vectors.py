@@ -55,7 +55,11 @@ class SQLiteVectors:
         for ids, vectors in self._blocks():
             at = np.minimum(np.searchsorted(wanted, ids), max(len(wanted) - 1, 0))
             known = wanted[at] == ids if len(wanted) else np.zeros(len(ids), np.bool_)
-            into[order[at[known]]] = vectors[known]
+            rows = order[at[known]]
+            if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+                into[rows[0] : rows[0] + len(rows)] = vectors if known.all() else vectors[known]
+            else:
+                into[rows] = vectors[known]
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Vector]]:
         """Chunk ids with their vectors, some at a time.
@@ -70,7 +74,8 @@ class SQLiteVectors:
         for validity, rowids, vectors in self._connection.execute(BLOBS):
             valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(np.bool_)
             ids = np.frombuffer(rowids, "<i8")
-            yield ids[valid], np.frombuffer(vectors, "<f4").reshape(len(ids), -1)[valid]
+            rows = np.frombuffer(vectors, "<f4").reshape(len(ids), -1)
+            yield (ids, rows) if valid.all() else (ids[valid], rows[valid])
 
     def _kept_in_blobs(self) -> bool:
         try:
