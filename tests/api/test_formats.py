@@ -153,6 +153,7 @@ def test_a_worker_that_dies_fails_one_job_and_none_outlives_the_engine(start_eng
     job = http.add_file("second.pdf", pdf([HERON + " again"]), wait=0).json["job_id"]
     while http("GET", f"/api/v1/jobs/{job}").json["status"] != "running":
         time.sleep(0.05)
+    time.sleep(1)  # running begins a little before the worker is asked
     os.kill(worker, signal.SIGSEGV)
     os.kill(worker, signal.SIGCONT)
     assert http.ended(job)["error"]["code"] == "crashed"

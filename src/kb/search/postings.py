@@ -129,8 +129,8 @@ class PostingsCache:
         """Take in the terms of what was written since."""
         if self._tail.upto >= snapshot.newest:
             return
-        new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1)
-        if len(new) > LONGEST_TAIL:
+        new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1) if self._held else []
+        if len(new) > LONGEST_TAIL or not self._held:
             self._forget(after=int(tx.value("SELECT max(id) FROM chunks")))
             return
         for chunk_id, terms in new:

@@ -57,7 +57,8 @@ class Dense:
 
     def likely(self, count: int) -> Places:
         """Places among which some of the nearest are, about as many as asked for."""
-        return at_least_as_many(signs.FAR - self._distances, count)
+        found = at_least_as_many(signs.FAR - self._distances, count)
+        return found[self._distances[found] < signs.FAR]
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place."""

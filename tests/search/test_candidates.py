@@ -1,0 +1,111 @@
+"""In a large scope not everybody is scored: the answer is the one that scoring everybody gives."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb import terms
+from kb.embed import SentenceEmbedder
+from kb.nouns import Filter, Mode, SearchRequest
+from kb.search import candidates as chosen
+from kb.search.candidates import Legs, candidates
+from kb.search.hybrid import Searcher
+from kb.search.keywords import KeywordIndex
+from kb.search.live import LiveChunks
+from kb.search.scope import Scope
+from kb.search.vectors import Dense
+from kb.store import chunks, documents
+from kb.store.backend import Vector
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
+
+RANDOM = np.random.default_rng(3)
+TOPICS = 60
+WORDS = [f"word{number}" for number in range(800)]
+QUESTIONS = ["word3 word17 word400", "word0 word1 word2", "word799", "word5 word5 nothing", "how does that go"]
+
+
+def unit(rows: np.ndarray) -> Vector:
+    scaled: Vector = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+def text() -> str:
+    """Some words are in every other passage, most in very few."""
+    return " ".join(WORDS[int(rank)] for rank in np.minimum(RANDOM.zipf(1.3, 40), len(WORDS)) - 1)
+
+
+@pytest.fixture(scope="module")
+def searchers(
+    tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
+) -> Iterator[tuple[Searcher, Searcher]]:
+    """One with every shortcut and one without, over the same documents of 1 to 12 passages."""
+    path: Path = tmp_path_factory.mktemp("candidates") / "kb.db"
+    migrate(path, terms.index_terms)
+    database = SQLiteDatabase(path)
+    live = LiveChunks(embedder.dimensions)
+    asked = np.stack([embedder.embed_query(question) for question in QUESTIONS])
+    topics = unit(
+        RANDOM.normal(size=(TOPICS, embedder.dimensions)) + 12 * asked[RANDOM.integers(len(asked), size=TOPICS)]
+    )
+    with database.write() as tx:
+        for number in range(1200):
+            size = 1 if number % 2 else int(RANDOM.integers(2, 13))
+            noise = RANDOM.normal(size=(size, embedder.dimensions))
+            vectors = unit(topics[number % TOPICS] + 0.06 * noise)
+            id_ = documents.reserve(tx)
+            chunks.add(tx, id_, 1, [chunk(at, text(), vector) for at, vector in enumerate(vectors)])
+            documents.publish(tx, id_, content(str(number)), 1, size)
+            documents.set_tags(tx, id_, ["third"] if number % 3 == 0 else ["rest"])
+    live.load(database)
+    keywords = KeywordIndex()
+    yield (
+        Searcher(database, live, keywords, embedder, exact_up_to=0),
+        Searcher(database, live, keywords, embedder, exact_up_to=10**9),
+    )
+    database.close()
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("tag", [(), ("third",)])
+@pytest.mark.parametrize("top", [1, 10, 50])
+def test_the_answer_is_that_of_scoring_everybody(
+    searchers: tuple[Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
+) -> None:
+    quick, exact = (
+        searcher.search(SearchRequest(question, mode=mode, top=top, filter=Filter(tags=tag))).hits
+        for searcher in searchers
+    )
+    assert [hit.chunk_id for hit in quick] == [hit.chunk_id for hit in exact]
+    assert [hit.score for hit in quick] == pytest.approx([hit.score for hit in exact], abs=1e-6)
+
+
+def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher]) -> None:
+    quick, exact = (searcher.search(SearchRequest(QUESTIONS[0], explain=True)).hits for searcher in searchers)
+    assert quick == exact
+    assert [hit.chunk_id for hit in quick] == [
+        hit.chunk_id for hit in searchers[0].search(SearchRequest(QUESTIONS[0])).hits
+    ]
+
+
+def test_most_are_ruled_out_and_hardly_any_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chosen, "EXACT_UP_TO", 0)
+    count = 30_000
+    topics = unit(RANDOM.normal(size=(300, 384)))
+    vectors = unit(topics[RANDOM.integers(300, size=count)] + 0.05 * RANDOM.normal(size=(count, 384)))
+    live = LiveChunks(384)
+    live.replace_many(range(count), range(count), range(count), [1] * count, vectors)
+    scope = Scope.unfiltered(live.snapshot())
+    held = looked_at = 0
+    for number in range(100):
+        question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
+        found = candidates(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
+        best = np.argsort(-(vectors @ question))[:10]
+        held += len(np.intersect1d(scope.snapshot.places_of(best), found))
+        looked_at += len(found)
+    assert held >= 0.99 * 100 * 10
+    assert looked_at < 0.05 * 100 * count

@@ -1,0 +1,126 @@
+"""Postings in memory: what was written later is found, what is gone is not, and memory stays bounded."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb import terms
+from kb.search import postings
+from kb.search.live import LiveChunks
+from kb.search.postings import PostingsCache
+from kb.store import chunks, documents
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
+
+WIDTH = 384
+
+
+class Held:
+    """A small knowledge base, and the postings that follow it."""
+
+    def __init__(self, path: Path) -> None:
+        migrate(path, terms.index_terms)
+        self.database = SQLiteDatabase(path)
+        self.live = LiveChunks(WIDTH)
+        self.live.load(self.database)
+        self.cache = PostingsCache()
+
+    def add(self, *texts: str) -> int:
+        rows = np.ones((len(texts), WIDTH), np.float32)
+        with self.database.write() as tx:
+            id_ = documents.reserve(tx)
+            new = [chunk(at, text, row) for at, (text, row) in enumerate(zip(texts, rows, strict=True))]
+            ids = chunks.add(tx, id_, 1, new)
+            documents.publish(tx, id_, content(str(id_)), 1, len(texts))
+            tx.after_commit(lambda: self.live.replace(id_, ids, [one.terms for one in new], rows))
+        return id_
+
+    def remove(self, id_: int) -> None:
+        with self.database.write() as tx:
+            chunks.remove_other_revisions(tx, id_, keep=0)
+            documents.delete(tx, id_)
+            tx.after_commit(lambda: self.live.remove(id_))
+
+    def count(self, term: str) -> list[float]:
+        """How often the term occurs in each passage that holds it."""
+        with self.database.read() as tx:
+            found = self.cache.of(tx, self.live.snapshot(), [term])[term]
+        assert np.all(np.diff(found.places) > 0)
+        assert found.totals.sum() == found.counts.sum()
+        return [float(count) for count in found.counts]
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[Held]:
+    made = Held(tmp_path / "kb.db")
+    yield made
+    made.database.close()
+
+
+@pytest.mark.parametrize("longest_tail", [0, 1, 3, 1000])
+def test_what_is_written_later_is_found(held: Held, monkeypatch: pytest.MonkeyPatch, longest_tail: int) -> None:
+    """Whether it is read chunk by chunk, taken over into what is held, or is so much that all is read anew."""
+    monkeypatch.setattr(postings, "LONGEST_TAIL", longest_tail)
+    held.add("heron heron reeds")
+    assert held.count("heron") == [2]
+    for number in range(8):
+        held.add(f"heron {number}", "reeds", "heron heron heron")
+        assert held.count("heron") == [2, *[1, 3] * (number + 1)]
+        assert len(held.count("reed")) == number + 2
+    assert held.count("otter") == []
+    held.add("otter")
+    assert held.count("otter") == [1]
+
+
+def test_what_is_gone_is_not_found(held: Held) -> None:
+    first, second = held.add("heron"), held.add("heron heron")
+    assert held.count("heron") == [1, 2]
+    held.remove(first)
+    assert held.count("heron") == [2]
+    held.remove(second)
+    assert held.count("heron") == []
+
+
+def test_documents_count_whole(held: Held) -> None:
+    held.add("heron", "otter", "heron heron")
+    held.add("heron")
+    with held.database.read() as tx:
+        found = held.cache.of(tx, held.live.snapshot(), ["heron"])["heron"]
+    assert found.totals.tolist() == [3, 1]
+
+
+def test_an_older_moment_stays_as_it_was(held: Held) -> None:
+    held.add("heron")
+    before = held.live.snapshot()
+    held.add("heron heron")
+    assert held.count("heron") == [1, 2]
+    with held.database.read() as tx:
+        assert held.cache.of(tx, before, ["heron"])["heron"].counts.tolist() == [1]
+
+
+def test_passages_that_are_published_in_another_order_than_written_are_in_the_order_of_their_places(held: Held) -> None:
+    rows = np.ones((1, WIDTH), np.float32)
+    with held.database.write() as tx:
+        late = documents.reserve(tx)
+        (id_,) = chunks.add(tx, late, 1, [chunk(0, "heron heron", rows[0])])
+    held.add("heron")
+    with held.database.write() as tx:
+        documents.publish(tx, late, content("late"), 1, 1)
+        tx.after_commit(lambda: held.live.replace(late, [id_], [2], rows))
+    assert held.count("heron") == [1, 2]
+
+
+def test_memory_is_bounded_and_what_was_dropped_is_read_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "CACHED_POSTINGS", 10)
+    for number in range(6):
+        held.add("heron otter", f"badger{number}")
+    with held.database.read() as tx:
+        held.cache.of(tx, held.live.snapshot(), ["heron", "otter"])
+    held.cache.clear()
+    for term, count in (("heron", 6), ("otter", 6), ("badger1", 1), ("heron", 6)):
+        assert len(held.count(term)) == count
+        assert held.cache.size <= 10
+    assert held.cache.size > 0

@@ -1,0 +1,71 @@
+"""Sign bits: distances are counted right, and bounds hold for vectors of any kind."""
+
+import numpy as np
+import pytest
+
+from kb.search import signs
+from kb.store.backend import Vector
+
+RANDOM = np.random.default_rng(5)
+
+
+def unit(rows: np.ndarray) -> Vector:
+    scaled: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+@pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_distances_are_the_bits_that_differ(dimensions: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signs, "BLOCK", 16)
+    rows = RANDOM.normal(size=(count, dimensions)).astype(np.float32)
+    question = RANDOM.normal(size=(1, dimensions)).astype(np.float32)
+    found = signs.distances(signs.pack(rows), signs.pack(question))
+    assert found.tolist() == np.count_nonzero((rows > 0) != (question > 0), axis=1).tolist()
+
+
+def test_a_bound_falls_with_the_distance_and_says_how_far_a_cosine_reaches() -> None:
+    bound = signs.Bound(384)
+    cosines = bound.of(np.arange(385, dtype=np.uint16))
+    assert np.all(np.diff(cosines) <= 0)
+    assert cosines[0] == 1
+    for cosine in (0.9, 0.5, 0.0, -0.5):
+        reach = bound.reach(cosine)
+        assert cosines[reach] >= cosine > cosines[reach + 1]
+    assert bound.reach(1.1) == -1
+    assert bound.reach(-1.1) == 384
+
+
+def in_no_order(count: int) -> Vector:
+    return unit(RANDOM.normal(size=(count, 384)))
+
+
+def in_clusters(count: int) -> Vector:
+    return unit(RANDOM.normal(size=(40, 384))[RANDOM.integers(40, size=count)] + 0.6 * RANDOM.normal(size=(count, 384)))
+
+
+def in_unequal_dimensions(count: int) -> Vector:
+    """A few dimensions decide about the angle, but have no more of a say in the signs than the others."""
+    return unit(RANDOM.normal(size=(count, 384)) * np.exp(2 * RANDOM.normal(size=384)))
+
+
+@pytest.mark.parametrize("made", [in_no_order, in_clusters, in_unequal_dimensions])
+def test_hardly_a_cosine_is_above_its_bound(made: object) -> None:
+    rows = made(4000)  # type: ignore[operator]
+    bound = signs.Bound(384, signs.spread(rows))
+    packed = signs.pack(rows)
+    above = 0
+    for at in range(100):
+        distances = signs.distances(packed, [column[at : at + 1] for column in packed])
+        above += int(np.count_nonzero(rows @ rows[at] > bound.of(distances) + 1e-4))
+    assert above <= 0.015 * 100 * len(rows)
+
+
+def test_signs_that_say_less_make_wider_bounds() -> None:
+    assert signs.spread(in_no_order(4000)) == pytest.approx(1, abs=0.05)
+    assert signs.spread(in_unequal_dimensions(4000)) > 2
+
+
+def test_too_few_vectors_to_tell_are_taken_for_ordinary_ones() -> None:
+    assert signs.spread(np.zeros((500, 384), np.float32)) == 1
+    assert signs.spread(np.empty((0, 384), np.float32)) == 1
