@@ -59,7 +59,9 @@ def searchers(
             id_ = documents.reserve(tx)
             chunks.add(tx, id_, 1, [chunk(at, text(), vector) for at, vector in enumerate(vectors)])
             documents.publish(tx, id_, content(str(number)), 1, size)
-            documents.set_tags(tx, id_, ["third"] if number % 3 == 0 else ["rest"])
+            documents.set_tags(
+                tx, id_, ["third" if number % 3 == 0 else "rest", "one passage" if size == 1 else "several"]
+            )
     live.load(database)
     keywords = KeywordIndex()
     yield (
@@ -71,7 +73,7 @@ def searchers(
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("tag", [(), ("third",)])
+@pytest.mark.parametrize("tag", [(), ("third",), ("one passage",), ("several",), ("third", "several"), ("nobody",)])
 @pytest.mark.parametrize("top", [1, 10, 50])
 def test_the_answer_is_that_of_scoring_everybody(
     searchers: tuple[Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int

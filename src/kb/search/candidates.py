@@ -2,7 +2,7 @@
 
 A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it, by the bound
 that the signs of its vector set and by its keywords, is left out unseen. Bounds hold but for rare chance (figures:
-docs/decisions/009), and scores are exact.
+docs/decisions/010), and scores are exact.
 """
 
 from dataclasses import dataclass
@@ -55,12 +55,17 @@ def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
     """A superset of the `top` best."""
     if legs.dense is None:
         assert legs.keywords is not None
-        return legs.keywords.hits
+        return by_words(legs, legs.keywords, top)
     if legs.scope.chunks <= exact_up_to:
         return legs.scope.every_place()
     if legs.keywords is None:
         return by_meaning(legs, legs.dense, top)
     return by_both(legs, legs.dense, legs.keywords, top)
+
+
+def by_words(legs: Legs, keywords: Keywords, top: int) -> Places:
+    bar = bar_of(legs, keywords.likely(max(FIRST, 2 * top)), top)
+    return keywords.reaching(fuse.bm25_for(bar, cosine=0, trust=0))
 
 
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:

@@ -2,7 +2,7 @@
 
 The share of dimensions whose signs differ follows the angle between two vectors: it is the angle's share of a half
 turn, give or take what chance does to as many coin tosses. So a distance in bits says how large the cosine can be at
-most, and only those that may matter are looked at exactly. Figures: docs/decisions/009.
+most, and only those that may matter are looked at exactly. Figures: docs/decisions/010.
 """
 
 from collections.abc import Sequence
@@ -62,9 +62,9 @@ class Bound:
         at = np.interp(np.arange(dimensions + 1), farthest, share)
         self._cosines: NDArray[np.float32] = np.cos(np.pi * at).astype(np.float32)
 
-    def of(self, distances: Distances) -> NDArray[np.float32]:
+    def of(self, distances: Distances | np.uint16) -> NDArray[np.float32]:
         """For distances of those that take part."""
-        return self._cosines[distances]
+        return np.take(self._cosines, distances)
 
     def reach(self, cosine: float) -> int:
         """The largest distance at which this cosine is possible; -1 when it is at none."""

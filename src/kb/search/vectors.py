@@ -62,11 +62,12 @@ class Dense:
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place."""
-        own, whole = (
-            float(self._snapshot.bound.of(distances.min()) if len(distances) else -1.0)
-            for distances in (self._distances, self._whole_distances)
-        )
+        own, whole = self._most(self._distances), self._most(self._whole_distances)
         return (own + max(own, whole)) / 2
+
+    def _most(self, distances: signs.Distances) -> float:
+        least = distances.min(initial=signs.FAR)
+        return float(self._snapshot.bound.of(least)) if least < signs.FAR else -1.0
 
     def reaching(self, cosine: float) -> Places:
         """Every place whose cosine may be this large."""
