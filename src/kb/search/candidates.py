@@ -53,10 +53,11 @@ class Legs:
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
     """A superset of the `top` best."""
+    few = legs.scope.chunks <= exact_up_to
     if legs.dense is None:
         assert legs.keywords is not None
-        return by_words(legs, legs.keywords, top)
-    if legs.scope.chunks <= exact_up_to:
+        return legs.keywords.hits if few else by_words(legs, legs.keywords, top)
+    if few:
         return legs.scope.every_place()
     if legs.keywords is None:
         return by_meaning(legs, legs.dense, top)
