@@ -70,7 +70,7 @@ class RunningEngine:
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt))
-        keywords = KeywordIndex()
+        self._keywords = keywords = KeywordIndex()
         engine = Engine(
             settings,
             database,
@@ -95,6 +95,7 @@ class RunningEngine:
         """Bring the index into memory, let the work begin, and clear up whenever it pauses."""
         self._load()
         self._worker.start()
+        self._warm()
         while not self._worker.stopping.wait(TIDY_SECONDS):
             try:
                 self._database.tidy()
@@ -110,6 +111,13 @@ class RunningEngine:
             wait = 1.0
             while not self._loads() and not self._worker.stopping.wait(wait):
                 wait = min(wait * 2, LONGEST_WAIT)
+
+    def _warm(self) -> None:
+        if self._live.loaded:
+            try:
+                self._keywords.warm(self._database, self._live, self._worker.stopping)
+            except KBError as error:
+                log.warning("frequent words could not be read ahead: %s", error.message)
 
     def _loads(self) -> bool:
         try:

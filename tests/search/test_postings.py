@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 
 from kb import terms
 from kb.search import postings
+from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.search.postings import PostingsCache
 from kb.store import chunks, documents
@@ -124,3 +126,16 @@ def test_memory_is_bounded_and_what_was_dropped_is_read_again(held: Held, monkey
         assert len(held.count(term)) == count
         assert held.cache.size <= 10
     assert held.cache.size > 0
+
+
+def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held) -> None:
+    for number in range(60):
+        held.add(f"the heron {'otter' if number % 2 else 'reeds'} {number}")
+    index = KeywordIndex()
+    index.warm(held.database, held.live, Event())
+    assert index.cached_postings == 60 + 30 + 30
+    stopped = Event()
+    stopped.set()
+    idle = KeywordIndex()
+    idle.warm(held.database, held.live, stopped)
+    assert idle.cached_postings == 0

@@ -6,20 +6,26 @@ is, and how long a text usually is, is told among what the filter lets through: 
 those who speak say nothing. Figures: docs/decisions/006.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.search.arrays import at_least_as_many
-from kb.search.live import Places
+from kb.search.live import LiveChunks, Places
 from kb.search.postings import PostingsCache, TermPlaces
 from kb.search.scope import Scope
-from kb.store.backend import Transaction
+from kb.store.backend import Database, Transaction
+from kb.terms import STOP_WORDS
 
 K1 = 1.2
 B = 0.75
+ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
+SAMPLE = 256  # chunks that tell which terms are frequent
+FREQUENT = 0.02  # share of the chunks that hold a term
 
 Scores = NDArray[np.float32]
 
@@ -72,7 +78,8 @@ class Keywords:
         """Every place with a term whose score may be this large: none is worth more than the best whole allows."""
         if score <= 0:
             return self.hits
-        return np.flatnonzero(self._passages >= np.float32(score**2 / max(float(self._whole.max(initial=0)), 1e-9)))
+        least = score**2 / max(float(self._whole.max(initial=0)), 1e-9)
+        return np.flatnonzero(self._passages >= np.float32(least * ROUNDING))
 
 
 class KeywordIndex:
@@ -86,6 +93,22 @@ class KeywordIndex:
     def clear(self) -> None:
         """Forget all of it: the full text was changed behind its back."""
         self._postings.clear()
+
+    def warm(self, database: Database, live: LiveChunks, stopping: Event) -> None:
+        """Read the postings of the most frequent terms before somebody asks for them: those take longest.
+
+        Which they are is told by a sample of chunks, so that the rest of the vocabulary need not be looked at.
+        """
+        chunk_ids = live.snapshot().chunk_ids
+        sample = chunk_ids[:: max(1, len(chunk_ids) // SAMPLE)]
+        with database.read() as tx:
+            rows = [row for id_ in sample for row in tx.fulltext.terms_after(int(id_) - 1, limit=1)]
+        seen = Counter(term for _, held in rows for term in set(held) - STOP_WORDS)
+        for term, count in seen.most_common():
+            if count < FREQUENT * len(rows) or self._postings.is_half_full or stopping.is_set():
+                return
+            with database.read() as tx:
+                self._postings.of(tx, live.snapshot(), [term])
 
     def search(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)

@@ -89,6 +89,10 @@ class PostingsCache:
     def size(self) -> int:
         return self._size
 
+    @property
+    def is_half_full(self) -> bool:
+        return self._size > CACHED_POSTINGS / 2
+
     def clear(self) -> None:
         with self._lock:
             self._forget(after=0)
