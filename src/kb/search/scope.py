@@ -82,27 +82,31 @@ class Scope:
 
 
 class Scopes:
-    """Scopes of recent filters."""
+    """Scopes of recent filters, all of the same moment: another one's arrays are not to be kept alive."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Filter, tuple[int, Scope]] = OrderedDict()
+        self._kept: OrderedDict[Filter, Scope] = OrderedDict()
+        self._moment = (-1, -1)  # version of the snapshot, changes of the database
         self._lock = threading.Lock()
 
     def of(self, tx: Transaction, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
         """`changes` is what the database said before `tx` began, so that `tx` has seen all of them."""
-        if condition.is_empty:
-            return Scope.unfiltered(snapshot)
+        moment = (snapshot.version, changes)
         with self._lock:
-            kept = self._kept.get(condition)
-            if kept is not None and kept[0] == changes and kept[1].snapshot is snapshot:
+            if moment != self._moment:
+                self._kept.clear()
+                self._moment = moment
+            if condition.is_empty:
+                return Scope.unfiltered(snapshot)
+            if condition in self._kept:
                 self._kept.move_to_end(condition)
-                return kept[1]
+                return self._kept[condition]
         scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
         with self._lock:
-            self._kept[condition] = (changes, scope)
-            self._kept.move_to_end(condition)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            if moment == self._moment:
+                self._kept[condition] = scope
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
         return scope
 
 
