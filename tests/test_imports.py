@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": BASE | {"client"},
     # The doors of a server, the engine's and the MCP server's alike.
     "gate": BASE,
-    "serving": BASE,
+    "protocol": BASE,
+    "serving": BASE | {"protocol"},
     "mcp": BASE | {"client", "gate", "serving"},
     **dict.fromkeys(PARTS, BASE | PARTS),
     **dict.fromkeys(WORK, BASE | PARTS | WORK),

@@ -4,8 +4,8 @@
 None; every other field is always there.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, get_args
 
 Json = dict[str, Any]
@@ -35,6 +35,7 @@ DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
 JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 MAX_NOTE_BYTES = 2**20
 MAX_WAIT_SECONDS = 300
+PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def absent() -> Any:
@@ -357,14 +358,24 @@ class DuplicateList:
 
 def wire(value: Any) -> Any:
     """Plain JSON data: dataclasses become objects, fields that are absent are left out."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: wire(item)
-            for f in fields(value)
-            if (item := getattr(value, f.name)) is not None or not f.metadata.get("absent")
-        }
-    if isinstance(value, Mapping):
-        return {key: wire(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    kind: Any = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is list or kind is tuple:
         return [wire(item) for item in value]
-    return value
+    if kind is dict:
+        return {key: wire(item) for key, item in value.items()}
+    made = {}
+    for name, may_be_absent in shape(kind):
+        item = getattr(value, name)
+        if type(item) not in PLAIN:  # asked here too, as most fields are plain and calls cost
+            made[name] = wire(item)
+        elif item is not None or not may_be_absent:
+            made[name] = item
+    return made
+
+
+@cache
+def shape(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The fields of a noun, and which of them may be absent."""
+    return tuple((f.name, bool(f.metadata.get("absent"))) for f in fields(kind))

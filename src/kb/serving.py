@@ -7,6 +7,7 @@ from typing import Any
 import uvicorn
 
 from kb.errors import Conflict
+from kb.protocol import Protocol
 
 GRACE_SECONDS = 5  # for answers that are under way when the server stops
 
@@ -33,6 +34,7 @@ class Stop:
         """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
         config = uvicorn.Config(
             app,
+            http=Protocol,
             log_config=None,
             access_log=False,
             server_header=False,

@@ -172,3 +172,28 @@ def test_a_search_survives_a_restart(start_engine: StartEngine) -> None:
     second = start_engine()
     for mode in ("hybrid", "fts", "vector"):
         assert Http(second.url).search("marmalade", mode=mode)["results"][0]["document_id"] == id_
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/VND.KB+JSON"])
+def test_json_is_read_by_any_of_its_names(http: Http, kind: str) -> None:
+    assert http("POST", "/api/v1/search", raw=b'{"query": "x"}', Content_Type=kind).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"query": "x"}', "text/plain"),  # what a foreign page may send without asking first
+        (b'{"query": "x"}', "application/x-www-form-urlencoded"),
+        (b'{"query": "x"}', "text/x+json"),
+        (b'{"query": "x"}', ""),
+        (b"", "application/json"),
+        (b'{"query": "x"', "application/json"),
+        (b'{"query": "\xff"}', "application/json"),
+        (b"[" * 100_000, "application/json"),
+        (b"[]", "application/json"),
+        (b'"query"', "application/json"),
+    ],
+)
+def test_a_body_that_is_not_a_json_object_is_refused(http: Http, body: bytes, kind: str) -> None:
+    refused = http("POST", "/api/v1/search", raw=body, Content_Type=kind)
+    assert (refused.status, refused.json["error"]["code"]) == (422, "invalid_request")

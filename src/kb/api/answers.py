@@ -1,8 +1,8 @@
 """How a value becomes an answer."""
 
-import json
 from typing import Any
 
+from pydantic_core import to_json
 from starlette.responses import JSONResponse, Response
 
 from kb.errors import KBError
@@ -13,7 +13,7 @@ class Answer(JSONResponse):
     """A noun as JSON."""
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(wire(content), ensure_ascii=False, separators=(",", ":")).encode()
+        return to_json(wire(content))
 
 
 def error_answer(error: KBError) -> Response:

@@ -6,17 +6,23 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.types import ASGIApp, ExceptionHandler
 
 from kb.api.answers import error_answer
 from kb.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
 
 
 def install(app: FastAPI) -> None:
-    app.add_exception_handler(KBError, ours)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(ValidationError, invalid)
-    app.add_exception_handler(HTTPException, framework)
+    for kind, handler in HANDLERS.items():
+        app.add_exception_handler(kind, handler)
     app.add_exception_handler(Exception, unexpected)
+
+
+def translated(app: ASGIApp) -> ASGIApp:
+    """The same for an application of its own."""
+    return ServerErrorMiddleware(ExceptionMiddleware(app, HANDLERS), unexpected)
 
 
 async def ours(_: Request, error: Exception) -> Response:
@@ -58,3 +64,11 @@ def field_name(problem: Any, *, framed: bool) -> str:
     if problem["type"] == "json_invalid":
         return ""
     return ".".join(str(step) for step in problem["loc"][framed:])
+
+
+HANDLERS: dict[Any, ExceptionHandler] = {
+    KBError: ours,
+    RequestValidationError: invalid,
+    ValidationError: invalid,
+    HTTPException: framework,
+}

@@ -2,9 +2,9 @@
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
@@ -17,6 +17,7 @@ from kb.settings import Settings
 
 log = logging.getLogger(__name__)
 
+VERSION = __version__.encode()
 OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
 UPLOAD_PATH = "/api/v1/jobs"
@@ -33,7 +34,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        headers = Headers(scope=scope)
+        headers = first_of_each(scope["headers"])
         own_id = new_request_id(headers.get("x-request-id", ""))
         request_id.set(own_id)
         status = 500
@@ -42,9 +43,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                answer = MutableHeaders(scope=message)
-                answer["X-KB-Version"] = __version__
-                answer["X-Request-Id"] = own_id
+                carried = [(b"x-kb-version", VERSION), (b"x-request-id", own_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *carried]
             await send(message)
 
         try:
@@ -57,10 +57,15 @@ class Guard:
             log.info("%s %s %d %.1f ms", scope["method"], scope["path"], status, took * 1000)
             self._metrics.answered(scope["method"], status, took)
 
-    def _check(self, method: str, path: str, headers: Headers) -> None:
+    def _check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         self._gate.check_place(headers)
         if not (method == "GET" and path in OPEN_PATHS):
             self._gate.check_key(headers)
+
+
+def first_of_each(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by name; of one that was sent twice, the first counts."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
 
 
 def limited(scope: Scope, receive: Receive) -> Receive:

@@ -20,8 +20,7 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     listener = listen(settings.host, settings.port, "KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))
-        # The same loop and parser everywhere, also where the MCP server has brought others.
-        stop.run(create_app(engine, settings), listener, lifespan="off", loop="asyncio", http="h11")
+        stop.run(create_app(engine, settings), listener, lifespan="off")
     return 0
 
 

@@ -17,6 +17,12 @@ Row = dict[str, Any]
 Vector = NDArray[np.float32]
 
 
+def listed(values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """What stands in `IN (...)`, and its parameters. For as many values it is the same text, which is prepared once."""
+    params = {f"v{number}": value for number, value in enumerate(values)}
+    return ", ".join(f":{name}" for name in params), params
+
+
 @dataclass(frozen=True, slots=True)
 class Postings:
     """Where one term occurs: chunk ids, ascending, and how often in each."""

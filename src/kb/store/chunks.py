@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.nouns import Anchor, Chunk
-from kb.store.backend import Row, Transaction, Vector
+from kb.store.backend import Row, Transaction, Vector, listed
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms)
@@ -166,7 +166,8 @@ def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Row]:
     """The published ones among these chunks, by id."""
     if not chunk_ids:
         return {}
-    rows = tx.rows(HITS.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+    names, params = listed(map(int, chunk_ids))
+    rows = tx.rows(HITS.format(ids=names), params)
     return {row["chunk_id"]: row for row in rows}
 
 

@@ -22,7 +22,7 @@ from kb.nouns import (
     Sort,
     TagCount,
 )
-from kb.store.backend import Row, Transaction
+from kb.store.backend import Row, Transaction, listed
 from kb.times import now
 
 FIND = "SELECT * FROM published WHERE {column} = :ref"
@@ -239,7 +239,8 @@ def set_metadata(tx: Transaction, document_id: int, metadata: Json) -> None:
 def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]]:
     held: dict[int, list[str]] = {id_: [] for id_ in document_ids}
     if held:
-        for row in tx.rows(TAGS.format(ids=", ".join(str(int(id_)) for id_ in held))):
+        names, params = listed(held)
+        for row in tx.rows(TAGS.format(ids=names), params):
             held[row["document_id"]].append(row["tag"])
     return held
 
