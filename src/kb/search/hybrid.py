@@ -165,7 +165,8 @@ class Explained:
 
     def __init__(self, legs: Legs) -> None:
         self._legs = legs
-        self._cosines = None if legs.dense is None else legs.dense.cosines(legs.scope.every_place())
+        self._places = legs.scope.every_place()
+        self._cosines = None if legs.dense is None else legs.dense.cosines(self._places)
 
     def of(self, place: int) -> Explanation:
         keywords = self._legs.keywords
@@ -182,7 +183,7 @@ class Explained:
         return LegExplanation(keywords.better_than(score) + 1 if score > 0 else 0, score)
 
     def _by_meaning(self, place: int) -> LegExplanation | None:
-        if (dense := self._legs.dense) is None or self._cosines is None:
+        if self._cosines is None:
             return None
-        score = dense.cosines(np.array([place]))[0]
+        score = self._cosines[np.searchsorted(self._places, place)]
         return LegExplanation(int(np.count_nonzero(self._cosines > score)) + 1, float(score))
