@@ -115,16 +115,17 @@ def test_passages_that_are_published_in_another_order_than_written_are_in_the_or
     assert held.count("heron") == [1, 2]
 
 
-def test_memory_is_bounded_and_what_was_dropped_is_read_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "CACHED_POSTINGS", 10)
+@pytest.mark.parametrize("bound", ["HELD_POSTINGS", "LOCATED_POSTINGS"])
+def test_memory_is_bounded_and_what_was_dropped_is_read_again(
+    held: Held, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(postings, bound, 10)
+    held.cache = PostingsCache()
     for number in range(6):
         held.add("heron otter", f"badger{number}")
-    with held.database.read() as tx:
-        held.cache.of(tx, held.live.snapshot(), ["heron", "otter"])
-    held.cache.clear()
     for term, count in (("heron", 6), ("otter", 6), ("badger1", 1), ("heron", 6)):
         assert len(held.count(term)) == count
-        assert held.cache.size <= 10
+        assert getattr(held.cache, "_held" if bound == "HELD_POSTINGS" else "_located").size <= 10
     assert held.cache.size > 0
 
 

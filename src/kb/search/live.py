@@ -83,10 +83,13 @@ class Snapshot:
 
 def looked_up(where: NDArray[np.int32], ids: NDArray[np.integer[Any]], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
     # An id or a place beyond the end belongs to a later moment.
-    found = np.take(where, np.minimum(ids, len(where) - 1)) if len(where) else np.full(len(ids), -1, np.int32)
-    there = (found >= 0) & (found < len(alive)) & (ids < len(where))
-    there[there] = alive[found[there]]
-    return np.where(there, found, np.int32(-1))
+    found = where.take(ids, mode="clip")
+    if len(ids) and ids.max() >= len(where):
+        found[ids >= len(where)] = -1
+    there = (found >= 0) & (found < len(alive))
+    there &= alive.take(found, mode="clip") if len(alive) else False
+    found[~there] = -1
+    return found
 
 
 class Columns:

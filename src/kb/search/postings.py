@@ -3,12 +3,16 @@
 FTS5 holds the postings on disk, and reading those of a frequent term takes far longer than using them. A chunk's
 terms never change (new content means new chunks), so what was read once stays right. Chunks that came later are in
 the tail: their terms are read once, chunk by chunk, and belong to whoever asks.
+
+Two things are held: postings by chunk id, compact, for many terms; and for the terms that are asked for most, where
+those are at the present moment.
 """
 
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +20,37 @@ from numpy.typing import NDArray
 from kb.search.live import Numbers, Places, Snapshot
 from kb.store.backend import Postings, Transaction
 
-CACHED_POSTINGS = 8_000_000  # of some 40 bytes each
+HELD_POSTINGS = 50_000_000  # of 6 bytes each
+LOCATED_POSTINGS = 4_000_000  # of some 30 bytes each
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Postings in few bytes."""
+
+    chunk_ids: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.chunk_ids)
+
+    @staticmethod
+    def of(postings: Postings) -> "Compact":
+        counts = np.minimum(postings.counts, np.iinfo(np.uint16).max)
+        return Compact(postings.chunk_ids.astype(np.int32), counts.astype(np.uint16))
+
+    def upto(self, chunk_id: int) -> "Compact":
+        known = int(np.searchsorted(self.chunk_ids, chunk_id, side="right"))
+        return self if known == len(self) else Compact(self.chunk_ids[:known].copy(), self.counts[:known].copy())
+
+    def followed_by(self, later: Sequence[tuple[int, int]]) -> "Compact":
+        if not later:
+            return self
+        ids, counts = np.array(later, np.int64).T
+        return Compact(
+            np.append(self.chunk_ids, ids.astype(np.int32)), np.append(self.counts, counts.astype(np.uint16))
+        )
 
 
 @dataclass(slots=True)
@@ -30,18 +63,22 @@ class TermPlaces:
     totals: NDArray[np.float32]
     worth: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
 
+    def __len__(self) -> int:
+        return len(self.places)
+
     @staticmethod
-    def of(postings: Postings, snapshot: Snapshot) -> "TermPlaces":
+    def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
         places, counts = snapshot.places_of(postings.chunk_ids).astype(np.int64), postings.counts
-        there = places >= 0
-        if not there.all():
+        if len(places) and places.min() < 0:
+            there = places >= 0
             places, counts = places[there], counts[there]
-        if len(places) > 1 and np.any(places[1:] < places[:-1]):  # published in another order than written
+        if np.any(places[1:] < places[:-1]):  # published in another order than written
             order = np.argsort(places)
             places, counts = places[order], counts[order]
+        weights = counts.astype(np.float32)
         owners = snapshot.owners[places].astype(np.int64)
         new = np.flatnonzero(np.diff(owners, prepend=-1))
-        return TermPlaces(places, counts, owners[new], np.add.reduceat(counts, new) if len(new) else counts)
+        return TermPlaces(places, weights, owners[new], np.add.reduceat(weights, new) if len(new) else weights)
 
     def within(self, holds: NDArray[np.bool_], holds_document: NDArray[np.bool_]) -> "TermPlaces":
         own, owned = holds[self.places], holds_document[self.numbers]
@@ -52,12 +89,37 @@ class TermPlaces:
         return at < len(self.places) and int(self.places[at]) == place
 
 
-@dataclass(slots=True)
-class Held:
-    """The postings of a term, and where they were at the last moment that was asked for."""
+Entry = TypeVar("Entry", Compact, TermPlaces)
 
-    postings: Postings
-    located: tuple[int, TermPlaces] | None = None  # version of the moment
+
+class Recent(Generic[Entry]):
+    """What was used last, up to so many postings together."""
+
+    def __init__(self, capacity: int) -> None:
+        self.size = 0
+        self._capacity = capacity
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, term: str) -> Entry | None:
+        if term in self._entries:
+            self._entries.move_to_end(term)
+        return self._entries.get(term)
+
+    def put(self, term: str, entry: Entry) -> None:
+        if (old := self._entries.pop(term, None)) is not None:
+            self.size -= len(old)
+        self._entries[term] = entry
+        self.size += len(entry)
+        while self.size > self._capacity and len(self._entries) > 1:
+            _, dropped = self._entries.popitem(last=False)
+            self.size -= len(dropped)
+
+    def change(self, changed: Callable[[str, Entry], Entry]) -> None:
+        for term, entry in list(self._entries.items()):
+            self.put(term, changed(term, entry))
 
 
 class Tail:
@@ -68,11 +130,12 @@ class Tail:
         self.chunks = 0
         self._terms: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # (chunk id, count)
 
-    def add(self, chunk_id: int, terms: Sequence[str]) -> None:
-        for term, count in Counter(terms).items():
-            self._terms[term].append((chunk_id, count))
-        self.upto = chunk_id
-        self.chunks += 1
+    def add(self, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
+        for chunk_id, terms in rows:
+            for term, count in Counter(terms).items():
+                self._terms[term].append((chunk_id, count))
+            self.upto = chunk_id
+            self.chunks += 1
 
     def of(self, term: str) -> list[tuple[int, int]]:
         return list(self._terms.get(term, ()))
@@ -80,18 +143,20 @@ class Tail:
 
 class PostingsCache:
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Held] = OrderedDict()
-        self._size = 0
-        self._tail = Tail(0)
         self._lock = threading.Lock()
+        self._held: Recent[Compact]
+        self._located: Recent[TermPlaces]
+        self._version: int  # of the moment at which they are located
+        self._tail: Tail
+        self._forget(after=0)
 
     @property
     def size(self) -> int:
-        return self._size
+        return self._held.size
 
     @property
     def is_half_full(self) -> bool:
-        return self._size > CACHED_POSTINGS / 2
+        return self._held.size > HELD_POSTINGS / 2
 
     def clear(self) -> None:
         with self._lock:
@@ -101,70 +166,60 @@ class PostingsCache:
         """Where each term occurs at this moment, which `tx` must have seen."""
         with self._lock:
             self._follow(tx, snapshot)
-            held = {term: (self._held[term], self._tail.of(term)) for term in terms if term in self._held}
-            for term in held:
-                self._held.move_to_end(term)
-        return {
-            term: located(*held[term], snapshot) if term in held else self._read(tx, term, snapshot) for term in terms
-        }
-
-    def _read(self, tx: Transaction, term: str, snapshot: Snapshot) -> TermPlaces:
-        with self._lock:
             tail = self._tail
-        postings = tx.fulltext.postings(term)
-        places = TermPlaces.of(postings, snapshot)
+            located = self._located_at(snapshot)
+            found = {term: located.get(term) for term in terms}
+            held = {term: (self._held.get(term), tail.of(term)) for term in terms if found[term] is None}
+        places = {
+            term: at if (at := found[term]) is not None else self._locate(tx, snapshot, term, *held[term], tail)
+            for term in terms
+        }
+        with self._lock:
+            located = self._located_at(snapshot)
+            for term in held:
+                located.put(term, places[term])
+        return places
+
+    def _locate(
+        self,
+        tx: Transaction,
+        snapshot: Snapshot,
+        term: str,
+        known: Compact | None,
+        later: Sequence[tuple[int, int]],
+        tail: Tail,
+    ) -> TermPlaces:
+        if known is not None:
+            return TermPlaces.of(known.followed_by(later), snapshot)
+        postings = Compact.of(tx.fulltext.postings(term))
         seen = int(tx.value("SELECT COALESCE(max(id), 0) FROM chunks"))
         with self._lock:
             # Another search may have gone on meanwhile, to a moment that this one has not seen all of.
-            if tail is self._tail and seen >= tail.after and term not in self._held:
-                known = int(np.searchsorted(postings.chunk_ids, tail.after, side="right"))
-                known_postings = Postings(postings.chunk_ids[:known], postings.counts[:known])
-                self._keep(term, Held(known_postings, (snapshot.version, places)))
-        return places
+            if tail is self._tail and seen >= tail.after:
+                self._held.put(term, postings.upto(tail.after))
+        return TermPlaces.of(postings, snapshot)
 
-    def _keep(self, term: str, held: Held) -> None:
-        self._held[term] = held
-        self._size += len(held.postings.chunk_ids)
-        while self._size > CACHED_POSTINGS and len(self._held) > 1:
-            _, dropped = self._held.popitem(last=False)
-            self._size -= len(dropped.postings.chunk_ids)
+    def _located_at(self, snapshot: Snapshot) -> Recent[TermPlaces]:
+        """What is located at this moment; who still reads an older one than others do keeps it to itself."""
+        if snapshot.version > self._version:
+            self._located, self._version = Recent[TermPlaces](LOCATED_POSTINGS), snapshot.version
+        return self._located if snapshot.version == self._version else Recent[TermPlaces](LOCATED_POSTINGS)
 
     def _follow(self, tx: Transaction, snapshot: Snapshot) -> None:
         """Take in the terms of what was written since."""
         if self._tail.upto >= snapshot.newest:
             return
-        new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1) if self._held else []
-        if len(new) > LONGEST_TAIL or not self._held:
+        new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1) if len(self._held) else []
+        if len(new) > LONGEST_TAIL or not len(self._held):
             self._forget(after=int(tx.value("SELECT max(id) FROM chunks")))
             return
-        for chunk_id, terms in new:
-            self._tail.add(chunk_id, terms)
+        self._tail.add(new)
         if self._tail.chunks > LONGEST_TAIL:
-            self._fold()
-
-    def _fold(self) -> None:
-        """From now on the held postings know what was in the tail."""
-        folded = {term: joined(held.postings, self._tail.of(term)) for term, held in self._held.items()}
-        self._forget(after=self._tail.upto)
-        for term, postings in folded.items():
-            self._keep(term, Held(postings))
+            # From now on the held postings know what was in the tail.
+            tail, self._tail = self._tail, Tail(self._tail.upto)
+            self._held.change(lambda term, postings: postings.followed_by(tail.of(term)))
 
     def _forget(self, after: int) -> None:
-        self._held.clear()
-        self._size = 0
+        self._held = Recent[Compact](HELD_POSTINGS)
+        self._located, self._version = Recent[TermPlaces](LOCATED_POSTINGS), -1
         self._tail = Tail(after)
-
-
-def located(held: Held, later: Sequence[tuple[int, int]], snapshot: Snapshot) -> TermPlaces:
-    if (before := held.located) is not None and before[0] == snapshot.version:  # another search may change it now
-        return before[1]
-    places = TermPlaces.of(joined(held.postings, later), snapshot)
-    held.located = (snapshot.version, places)
-    return places
-
-
-def joined(known: Postings, later: Sequence[tuple[int, int]]) -> Postings:
-    if not later:
-        return known
-    ids, counts = np.array(later, np.int64).T
-    return Postings(np.append(known.chunk_ids, ids), np.append(known.counts, counts.astype(np.float32)))
