@@ -16,8 +16,12 @@ def unit(rows: np.ndarray) -> Vector:
 
 @pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
 @pytest.mark.parametrize("count", [0, 1, 50])
-def test_distances_are_the_bits_that_differ(dimensions: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shared_from", [0, 100])
+def test_distances_are_the_bits_that_differ(
+    dimensions: int, count: int, shared_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(signs, "BLOCK", 16)
+    monkeypatch.setattr(signs, "SHARED_FROM", shared_from)
     rows = RANDOM.normal(size=(count, dimensions)).astype(np.float32)
     question = RANDOM.normal(size=(1, dimensions)).astype(np.float32)
     found = signs.distances(signs.pack(rows), signs.pack(question))

@@ -6,10 +6,12 @@ most, and only those that may matter are looked at exactly. Figures: docs/decisi
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.embed import usable_cores
 from kb.store.backend import Vector
 
 Words = NDArray[np.uint64]
@@ -20,6 +22,8 @@ LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by 
 SAMPLE = 256  # vectors by which it is checked that these coins are fair
 BLOCK = 16_384  # rows at a time, so that what is in between stays in the processor's cache
 WORD = 64
+SHARED_FROM = 200_000  # rows from which on it is worth waking up the other cores
+THREADS = ThreadPoolExecutor(usable_cores(), "signs")
 
 
 def words_for(dimensions: int) -> int:
@@ -41,15 +45,26 @@ def distances(signs: Sequence[Words], question: Sequence[Words]) -> Distances:
     """In how many bits each row differs from the question's only row."""
     size = len(signs[0])
     total = np.zeros(size, np.uint16)
-    differing, counts = np.empty(min(size, BLOCK), np.uint64), np.empty(min(size, BLOCK), np.uint8)
-    for start in range(0, size, BLOCK):
+    share = size if size < SHARED_FROM else -(-size // usable_cores())
+    starts = range(0, size, share or 1)
+    if len(starts) <= 1:
+        count(signs, question, total)
+    else:
+        parts = [slice(start, start + share) for start in starts]
+        list(THREADS.map(lambda part: count([column[part] for column in signs], question, total[part]), parts))
+    return total
+
+
+def count(signs: Sequence[Words], question: Sequence[Words], total: Distances) -> None:
+    """Add the differing bits to `total`."""
+    differing, counts = np.empty(min(len(total), BLOCK), np.uint64), np.empty(min(len(total), BLOCK), np.uint8)
+    for start in range(0, len(total), BLOCK):
         here = total[start : start + BLOCK]
         differing, counts = differing[: len(here)], counts[: len(here)]
         for column, word in zip(signs, question, strict=True):
             np.bitwise_xor(column[start : start + BLOCK], word[0], out=differing)
             np.bitwise_count(differing, out=counts)
             here += counts
-    return total
 
 
 class Bound:
