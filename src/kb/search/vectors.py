@@ -3,6 +3,7 @@
 Every cosine that an answer rests on is exact. Which ones are worth computing is told by bounds (`kb.search.signs`).
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -85,27 +86,27 @@ class Dense:
     @cached_property
     def _distances(self) -> signs.Distances:
         """By place."""
-        return self._among(self._snapshot.signs, self._scope.places, self._scope.holds)
+        if self._scope.places is None:
+            return self._to_all(self._snapshot.signs, lambda: self._snapshot.alive)
+        return self._to_some(self._snapshot.signs, self._scope.places)
 
     @cached_property
     def _whole_distances(self) -> signs.Distances:
         """By row of `wholes`."""
-        numbers = self._snapshot.whole_numbers
-        rows = None
-        if self._scope.numbers is not None:
-            rows = self._snapshot.rows[self._scope.numbers]
-            rows = rows[rows >= 0]
-        return self._among(self._snapshot.whole_signs, rows, self._scope.holds_document[numbers])
+        if self._scope.numbers is None:
+            alive, numbers = self._snapshot.document_alive, self._snapshot.whole_numbers
+            return self._to_all(self._snapshot.whole_signs, lambda: alive[numbers])
+        rows = self._snapshot.rows[self._scope.numbers]
+        return self._to_some(self._snapshot.whole_signs, rows[rows >= 0])
 
-    def _among(
-        self, held: list[signs.Words], at: NDArray[np.integer[Any]] | None, takes_part: NDArray[np.bool_]
-    ) -> signs.Distances:
-        if at is None or 2 * len(at) > len(takes_part):
-            distances = signs.distances(held, self._question_signs)
-            if not self._scope.is_everything:
-                distances[~takes_part] = signs.FAR
-            return distances
-        distances = np.full(len(takes_part), signs.FAR, np.uint16)
+    def _to_all(self, held: list[signs.Words], alive: Callable[[], NDArray[np.bool_]]) -> signs.Distances:
+        distances = signs.distances(held, self._question_signs)
+        if not self._scope.is_everything:
+            distances[~alive()] = signs.FAR
+        return distances
+
+    def _to_some(self, held: list[signs.Words], at: NDArray[np.integer[Any]]) -> signs.Distances:
+        distances = np.full(len(held[0]), signs.FAR, np.uint16)
         distances[at] = signs.distances([column[at] for column in held], self._question_signs)
         return distances
 
