@@ -1,0 +1,198 @@
+"""As many chunks as wanted, the same in every run and in every process: text, vector, document, tags.
+
+The first chunks are real passages with their real vectors (`benchmarks.base`). Each further one is made of sentences
+of a real passage, of one of its neighbours by meaning and of a stray third, and its vector is the normalised mix of
+theirs with a little noise: words are as frequent, and meanings as crowded, as in real text. A chunk depends on its
+number alone, so a small corpus is the beginning of a larger one. Only the standard library and numpy are imported:
+rivals read the corpus in environments of their own.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+
+TAGS = {"tenth": 10, "hundredth": 100, "thousandth": 1000}  # every how many documents carry it
+BLOCK = 10_000  # chunks that are drawn together
+NEIGHBOURS = 16  # a passage itself is the first of them
+LONGEST_DOCUMENT = 12  # chunks
+NOISE = 0.15
+SEED = 11
+
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive chunks, as columns."""
+
+    first: int  # the number of the first of them
+    documents: Numbers
+    titles: list[str]
+    texts: list[str]
+    vectors: Vectors
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + len(self))
+
+    @property
+    def tags(self) -> list[tuple[str, ...]]:
+        return [tags_of(int(document)) for document in self.documents]
+
+
+class Corpus:
+    """Opened from the folder that `benchmarks.base` made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with (folder / "passages.jsonl").open(encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        self._texts = [str(row["text"]) for row in rows]
+        self._titles = [str(row["title"]) for row in rows]
+        self._owners = np.array([row["document"] for row in rows], np.int64)
+        self._vectors: Vectors = np.load(folder / "passages.npy")
+        self._sentences = [[part for part in _SENTENCE_END.split(text) if part.strip()] for text in self._texts]
+
+    @property
+    def real(self) -> int:
+        """How many of the first chunks are real passages."""
+        return len(self._texts)
+
+    def batches(self, count: int) -> Iterator[Batch]:
+        """The first `count` chunks, batch by batch."""
+        for block in self._blocks(count):
+            if block.start < self.real:
+                yield self._passages(block)
+            else:
+                yield self._mixed(block, with_texts=True)
+
+    def vectors(self, count: int) -> Iterator[tuple[Numbers, Vectors]]:
+        """The documents and vectors of the first `count` chunks, batch by batch."""
+        for block in self._blocks(count):
+            batch = self._passages(block) if block.start < self.real else self._mixed(block, with_texts=False)
+            yield batch.documents, batch.vectors
+
+    def questions(self) -> tuple[list[str], Vectors]:
+        """Questions of 8 words, and their vectors."""
+        texts: list[str] = json.loads((self.folder / "questions.json").read_text(encoding="utf-8"))
+        return texts, np.load(self.folder / "questions.npy")
+
+    def _blocks(self, count: int) -> Iterator[range]:
+        """No block holds both real and made chunks."""
+        for first in range(0, min(count, self.real), BLOCK):
+            yield range(first, min(first + BLOCK, count, self.real))
+        for first in range(self.real, count, BLOCK):
+            yield range(first, min(first + BLOCK, count))
+
+    def _passages(self, block: range) -> Batch:
+        own = slice(block.start, block.stop)
+        return Batch(block.start, self._owners[own], self._titles[own], self._texts[own], self._vectors[own])
+
+    def _mixed(self, block: range, *, with_texts: bool) -> Batch:
+        chance = np.random.default_rng((SEED, block.start))
+        places = np.arange(block.start - self.real, block.start - self.real + BLOCK)
+        documents = np.searchsorted(self._ends, places, side="right")
+        topics = np.random.default_rng((SEED, 1)).integers(self.real, size=len(self._ends))[documents]
+        one = self._near[topics, chance.integers(NEIGHBOURS, size=BLOCK)]
+        other = self._near[one, chance.integers(1, NEIGHBOURS, size=BLOCK)]
+        stray = chance.integers(self.real, size=BLOCK)
+        shares = chance.uniform(0.4, 0.7, BLOCK).astype(np.float32)
+        strays = chance.uniform(0.1, 0.4, BLOCK).astype(np.float32)
+        starts = chance.integers(2**31, size=(BLOCK, 3))
+        noise = chance.standard_normal((BLOCK, self._vectors.shape[1]), np.float32)
+        noise *= NOISE / np.sqrt(self._vectors.shape[1])
+        noise += shares[:, None] * self._vectors[one]
+        noise += (1 - shares)[:, None] * self._vectors[other]
+        noise += strays[:, None] * self._vectors[stray]
+        noise /= np.linalg.norm(noise, axis=1, keepdims=True)
+        texts = []
+        if with_texts:
+            for at in range(len(block)):
+                share = float(shares[at])
+                runs = ((one[at], share), (other[at], 1 - share), (stray[at], 0.0))
+                texts.append(" ".join(self._run(int(p), s, int(r)) for (p, s), r in zip(runs, starts[at], strict=True)))
+        else:
+            texts = [""] * len(block)
+        used = slice(0, len(block))
+        return Batch(
+            block.start,
+            documents[used] + self._owners[-1] + 1,
+            [self._titles[topic] for topic in topics[used]],
+            texts,
+            noise[used],
+        )
+
+    def _run(self, passage: int, share: float, chance: int) -> str:
+        """A share of a passage's sentences, one at least, as they follow each other."""
+        sentences = self._sentences[passage]
+        length = max(1, round(share * len(sentences)))
+        start = chance % (len(sentences) - length + 1)
+        return " ".join(sentences[start : start + length])
+
+    @cached_property
+    def _near(self) -> Numbers:
+        """The nearest passages of each, itself first."""
+        found = []
+        for first in range(0, self.real, 1000):
+            cosines = self._vectors[first : first + 1000] @ self._vectors.T
+            cosines[np.arange(len(cosines)), np.arange(first, first + len(cosines))] = 2  # itself, whatever its twins
+            found.append(best(cosines, NEIGHBOURS))
+        return np.concatenate(found)
+
+    @cached_property
+    def _ends(self) -> Numbers:
+        """Where each made document ends, in made chunks: every other is a single chunk."""
+        chance = np.random.default_rng((SEED, 0))
+        count = 1_000_000
+        sizes = np.where(chance.random(count) < 0.5, 1, chance.integers(2, LONGEST_DOCUMENT + 1, count))
+        return np.cumsum(sizes)
+
+
+def tags_of(document: int) -> tuple[str, ...]:
+    return tuple(tag for tag, every in TAGS.items() if document % every == 0)
+
+
+def best(scores: NDArray[np.float32], count: int) -> Numbers:
+    """The places of the highest scores of each row, best first."""
+    some = np.argpartition(scores, -count, axis=1)[:, -count:] if count < scores.shape[1] else _all_places(scores)
+    order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, axis=1)
+
+
+def nearest(corpus: Corpus, count: int, questions: Vectors, tag: str | None, top: int = 10) -> list[list[int]]:
+    """What exact search finds: for each question the numbers of the chunks with the highest cosine."""
+    held_scores = np.empty((len(questions), 0), np.float32)
+    held_numbers = np.empty((len(questions), 0), np.int64)
+    first = 0
+    for documents, vectors in corpus.vectors(count):
+        numbers = np.arange(first, first + len(vectors))
+        first += len(vectors)
+        within = documents % TAGS[tag] == 0 if tag else np.ones(len(documents), np.bool_)
+        scores = np.hstack((held_scores, questions @ vectors[within].T))
+        candidates = np.hstack((held_numbers, np.broadcast_to(numbers[within], (len(questions), within.sum()))))
+        keep = best(scores, top)
+        held_scores = np.take_along_axis(scores, keep, axis=1)
+        held_numbers = np.take_along_axis(candidates, keep, axis=1)
+    return [[int(number) for number in row] for row in held_numbers]
+
+
+def recall(found: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]]) -> float:
+    """The share of what should be found that was, over all questions."""
+    shares = [len(set(mine) & set(theirs)) / len(theirs) for mine, theirs in zip(found, wanted, strict=True) if theirs]
+    return sum(shares) / len(shares) if shares else 1.0
+
+
+def _all_places(scores: NDArray[np.float32]) -> Numbers:
+    return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
