@@ -1,13 +1,15 @@
-"""`python -m benchmarks`: every figure about speed in one run, beside its goal.
+"""`python -m benchmarks`: every figure about speed, beside its goal.
 
-A full run also writes `docs/benchmarks/speed.md`; `--quick` and a choice of parts only print.
+A full run writes `docs/benchmarks/speed.md`; `--quick` and a choice of its parts only print. The parts about scale and
+rivals keep the figures of each size, so that they can be run one after the other, and write `docs/benchmarks/scale.md`
+from what is there.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks import embedding, machine, mcp, serving, shapes
+from benchmarks import embedding, machine, mcp, serving, shapes, sized
 from benchmarks.report import Section, write_page
 
 PARTS: dict[str, Callable[[bool], list[Section]]] = {
@@ -22,20 +24,33 @@ on first use), or one part with `.venv/bin/python -m benchmarks --part engine`. 
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    parts = [*PARTS, *sized.PARTS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--part", action="append", choices=list(PARTS), help="only this part; may be repeated")
+    parser.add_argument("--part", action="append", choices=parts, help="only this part; may be repeated")
     parser.add_argument("--quick", action="store_true", help="small sizes: to see that it works, not to measure")
+    parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="chunks, for the parts about scale and rivals")
+    parser.add_argument("--again", action="store_true", help="measure also what those parts measured before")
     args = parser.parse_args(argv)
     head = f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())}: {machine.describe()}."
     print(head, flush=True)
+    wanted = args.part or parts
     sections: list[str] = []
-    for name in args.part or PARTS:
+    for name in filter(PARTS.__contains__, wanted):
         for section in PARTS[name](args.quick):
             sections.append(section.markdown())
             print(f"\n{sections[-1]}", flush=True)
     if not args.part and not args.quick:
         page = write_page("speed.md", ["# Speed", head, HOW, *sections])
         print(f"\nWritten to {page.relative_to(page.parents[2])}.")
+    if by_size := [name for name in wanted if name in sized.PARTS]:
+        corpus = sized.measure(by_size, args.sizes, quick=args.quick, again=args.again)
+        print("\n" + "\n\n".join(sized.tables(corpus)))
+        if not args.quick:
+            sized.write(corpus, head)
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(word.replace("_", "")) for word in text.split(",")]
 
 
 if __name__ == "__main__":

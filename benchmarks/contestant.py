@@ -5,13 +5,14 @@ answers one JSON line with another: {"do": "passages" | "queries", "texts": [...
 timed is the embedding alone. Only the standard library and what the contestant itself brings are imported.
 """
 
-import json
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from benchmarks.lines import Said, serve
 
 BATCH_SIZES = (8, 32, 64)  # of which the rival gets the one that suits it best here
 TRIAL = ["a text of a few words to find out which batch size is the fastest on this machine " * 12] * 64
@@ -60,14 +61,7 @@ def open_torch(folder: Path, threads: int) -> Contestant:
     return Contestant(passages, query, device, load_seconds)
 
 
-def serve(contestant: Contestant) -> None:
-    _say({"device": contestant.device, "load_seconds": contestant.load_seconds})
-    for line in sys.stdin:
-        asked = json.loads(line)
-        _say(_answer(contestant, asked["do"], asked["texts"], asked.get("save")))
-
-
-def _answer(contestant: Contestant, do: str, texts: Sequence[str], save: str | None) -> dict[str, Any]:
+def _answer(contestant: Contestant, do: str, texts: Sequence[str], save: str | None) -> Said:
     started = time.perf_counter()
     if do == "passages":
         vectors = contestant.passages(texts)
@@ -96,13 +90,15 @@ def _peak_mb() -> float:
     return most / 2**20 if sys.platform == "darwin" else most / 1024
 
 
-def _say(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer), flush=True)
-
-
 def main() -> None:
     who, folder, threads = sys.argv[1:]
-    serve(open_kb(Path(folder)) if who == "kb" else open_torch(Path(folder), int(threads)))
+
+    def opened() -> tuple[Said, Callable[[Said], Said]]:
+        contestant = open_kb(Path(folder)) if who == "kb" else open_torch(Path(folder), int(threads))
+        ready = {"device": contestant.device, "load_seconds": contestant.load_seconds}
+        return ready, lambda asked: _answer(contestant, asked["do"], asked["texts"], asked.get("save"))
+
+    serve(opened)
 
 
 if __name__ == "__main__":

@@ -172,7 +172,10 @@ def best(scores: NDArray[np.float32], count: int) -> Numbers:
 
 
 def nearest(corpus: Corpus, count: int, questions: Vectors, tag: str | None, top: int = 10) -> list[list[int]]:
-    """What exact search finds: for each question the numbers of the chunks with the highest cosine."""
+    """What exact search finds: for each question the numbers of the chunks with the highest cosine.
+
+    What is at a right angle to the question or beyond answers nothing, in whatever order it comes, and is left out.
+    """
     held_scores = np.empty((len(questions), 0), np.float32)
     held_numbers = np.empty((len(questions), 0), np.int64)
     first = 0
@@ -185,7 +188,10 @@ def nearest(corpus: Corpus, count: int, questions: Vectors, tag: str | None, top
         keep = best(scores, top)
         held_scores = np.take_along_axis(scores, keep, axis=1)
         held_numbers = np.take_along_axis(candidates, keep, axis=1)
-    return [[int(number) for number in row] for row in held_numbers]
+    return [
+        [int(number) for number, score in zip(*row, strict=True) if score > 0]
+        for row in zip(held_numbers, held_scores, strict=True)
+    ]
 
 
 def recall(found: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]]) -> float:

@@ -21,7 +21,7 @@ from kb.nouns import Json
 from kb.settings import Settings
 
 ADDRESS = re.compile(r"listens on (http://\S+)")
-START_SECONDS = 60
+START_SECONDS = 600  # a million chunks take their time to load
 CLIENT_THREADS = 8
 
 

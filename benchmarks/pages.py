@@ -3,10 +3,10 @@
 import json
 import resource
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+from benchmarks.environment import MARKITDOWN
 from benchmarks.report import Section, verdict
 from kb.ingest import ocr
 from kb.ingest.chunk import chunk
@@ -15,9 +15,6 @@ from kb.ingest.sandbox import Sandbox
 from kb.settings import Settings, bundled_model_dir
 from kb.tokens import Tokenizer
 
-ROOT = Path(__file__).parent.parent
-RIVAL_ENV = ROOT / "benchmarks" / ".env-markitdown"
-RIVAL_PACKAGES = ("markitdown[pdf]==0.1.8",)
 REPORTS = 6  # the smallest: the rival takes minutes for them
 GOAL_PAGES = 100.0
 GOAL_RATIO = 10.0
@@ -40,7 +37,7 @@ def race(folder: Path) -> Section:
     budget = Settings().chunk_tokens
     extracted(sandbox, tokenizer, budget, reports[0])  # starts the process
     with subprocess.Popen(
-        [rival_python(), "-c", RIVAL_PROGRAM, *map(str, reports)], stdout=subprocess.PIPE, text=True
+        [MARKITDOWN.python(), "-c", RIVAL_PROGRAM, *map(str, reports)], stdout=subprocess.PIPE, text=True
     ) as rival:
         assert rival.stdout
         theirs = sum(json.loads(line)["seconds"] for line in rival.stdout)
@@ -56,7 +53,7 @@ def race(folder: Path) -> Section:
     rows = [
         ["kb", f"{count / ours:.0f}", f"≥ {GOAL_PAGES:.0f}, {verdict(count / ours >= GOAL_PAGES)}"],
         [
-            RIVAL_PACKAGES[0],
+            MARKITDOWN.packages[0],
             f"{count / theirs:.1f}",
             f"kb is {ratio:.0f}×, goal {GOAL_RATIO:.0f}×, {verdict(ratio >= GOAL_RATIO)}",
         ],
@@ -86,14 +83,3 @@ def extracted(sandbox: Sandbox, tokenizer: Tokenizer, budget: int, path: Path) -
         chunk(part.text, FORMATS["pdf"].kind, tokenizer, budget)
         count += 1
     return count, time.perf_counter() - started
-
-
-def rival_python() -> Path:
-    """The interpreter of the rival's environment, which is made when it is not there."""
-    python = RIVAL_ENV / "bin" / "python"
-    if not (RIVAL_ENV / ".made").exists():
-        print(f"Making the rival's environment ({', '.join(RIVAL_PACKAGES)}): a minute, once.", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", RIVAL_ENV], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *RIVAL_PACKAGES], check=True)
-        (RIVAL_ENV / ".made").write_text("\n".join(RIVAL_PACKAGES), encoding="utf-8")
-    return python

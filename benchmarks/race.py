@@ -1,25 +1,21 @@
 """Starts the contestants of the embedding race: kb, and sentence-transformers on torch.
 
-Both load the same weights and use the same number of threads. The rival lives in `benchmarks/.env`, which is made on
-first use; kb's own environment never sees torch.
+Both load the same weights and use the same number of threads.
 """
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from benchmarks.environment import RIVALS
+from benchmarks.player import Player, playing
 from kb.embed import usable_cores
 from kb.settings import bundled_model_dir
 
-ROOT = Path(__file__).parent.parent
-RIVAL_ENV = ROOT / "benchmarks" / ".env"
-RIVAL_PACKAGES = ("torch==2.13.0", "sentence-transformers==6.2.0")
 # What sentence-transformers wants to find beside the files that kb installs.
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -43,30 +39,18 @@ Do = Literal["passages", "queries"]
 class Racer:
     """One contestant, ready to run."""
 
-    def __init__(self, name: str, process: "subprocess.Popen[str]") -> None:
-        self.name = name
-        self._process = process
-        ready = self._read()
-        self.device = str(ready["device"])
-        self.load_seconds = float(ready["load_seconds"])
+    def __init__(self, player: Player) -> None:
+        self.name = player.name
+        self._player = player
+        self.device = str(player.ready["device"])
+        self.load_seconds = float(player.ready["load_seconds"])
         self.peak_mb = 0.0
 
     def run(self, do: Do, texts: Sequence[str], save: Path | None = None) -> list[float]:
         """Seconds: one figure for all passages together, or one for each query."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"do": do, "texts": texts, "save": str(save) if save else None}) + "\n")
-        self._process.stdin.flush()
-        answer = self._read()
+        answer = self._player.ask(do=do, texts=texts, save=str(save) if save else None)
         self.peak_mb = float(answer["peak_mb"])
         return [float(second) for second in answer["seconds"]]
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.name} ended early, with exit code {self._process.wait(10)}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
 
 
 @contextmanager
@@ -77,40 +61,14 @@ def kb_racer() -> Iterator[Racer]:
 
 @contextmanager
 def torch_racer(scratch: Path) -> Iterator[Racer]:
-    with _racer("torch", rival_python(), rival_folder(scratch)) as racer:
+    with _racer("torch", RIVALS.python(), rival_folder(scratch)) as racer:
         yield racer
 
 
 @contextmanager
 def _racer(name: str, python: Path, folder: Path) -> Iterator[Racer]:
-    process = subprocess.Popen(
-        [python, "-m", "benchmarks.contestant", name, folder, str(usable_cores())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1"},
-    )
-    with process:
-        try:
-            yield Racer(name, process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(30)
-
-
-def rival_python() -> Path:
-    """The interpreter of the rival's environment, which is made when it is not there."""
-    python = RIVAL_ENV / "bin" / "python"
-    made = RIVAL_ENV / ".made"
-    wanted = "\n".join(RIVAL_PACKAGES)
-    if not made.exists() or made.read_text(encoding="utf-8") != wanted:
-        print(f"Making the rival's environment ({', '.join(RIVAL_PACKAGES)}): a few minutes, once.", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", RIVAL_ENV], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *RIVAL_PACKAGES], check=True)
-        made.write_text(wanted, encoding="utf-8")
-    return python
+    with playing(name, python, "benchmarks.contestant", name, folder, usable_cores()) as player:
+        yield Racer(player)
 
 
 def rival_folder(scratch: Path) -> Path:

@@ -1,0 +1,73 @@
+"""Chroma with its defaults (HNSW): its persistent client, and its server; tags as boolean metadata."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import chromadb  # type: ignore[import-not-found,unused-ignore]
+
+from benchmarks.corpus import TAGS, Batch, Vectors
+from benchmarks.stores.server import free_port, model_dir, until_listening
+from benchmarks.stores.store import TOP, Hits, Store
+from kb.embed import load
+
+COLLECTION = "chunks"
+
+
+class Chroma(Store):
+    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+        client = chromadb.PersistentClient(str(self.folder))
+        fill_collection(client, batches)
+        client.close()
+
+    def open(self) -> None:
+        self._client = chromadb.PersistentClient(str(self.folder))
+        self._chunks = self._client.get_collection(COLLECTION, embedding_function=None)
+
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+        return query(self._chunks, vector, tag)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class ChromaServer(Store):
+    """`chroma run`, and a client that embeds the question as kb does."""
+
+    def open(self) -> None:
+        port = free_port()
+        chroma = Path(sys.executable).parent / "chroma"
+        self._server = subprocess.Popen(
+            [chroma, "run", "--path", self.folder, "--port", str(port)], stdout=subprocess.DEVNULL
+        )
+        until_listening(port)
+        self._chunks = chromadb.HttpClient(port=port).get_collection(COLLECTION, embedding_function=None)
+        self._embedder = load(model_dir())
+
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+        return query(self._chunks, self._embedder.embed_query(question), tag)
+
+    def close(self) -> None:
+        self._server.terminate()
+        self._server.wait(60)
+
+
+def fill_collection(client: Any, batches: Iterable[Batch]) -> None:
+    chunks = client.create_collection(COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None)
+    most = client.get_max_batch_size()
+    for batch in batches:
+        ids = [str(number) for number in batch.numbers]
+        marks = [{tag: tag in tags for tag in TAGS} for tags in batch.tags]
+        for at in range(0, len(batch), most):
+            some = slice(at, at + most)
+            chunks.add(
+                ids=ids[some], embeddings=batch.vectors[some], documents=batch.texts[some], metadatas=marks[some]
+            )
+
+
+def query(chunks: Any, vector: Vectors, tag: str | None) -> Hits:
+    where = {tag: True} if tag else None
+    found = chunks.query(query_embeddings=[vector], n_results=TOP, where=where, include=["documents"])
+    return [(int(id_), text) for id_, text in zip(found["ids"][0], found["documents"][0], strict=True)]

