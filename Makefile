@@ -32,9 +32,10 @@ lint: setup
 docs: setup
 	$(BIN)/python -m tools.reference
 
-# The rivals (torch among them) live in an environment of their own.
+# The rivals (torch among them) live in an environment of their own. All of it takes hours; ARGS="--part scale" one part,
+# ARGS=--quick shows that it works.
 bench: setup
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
 
 eval: setup
 	$(BIN)/python -m benchmarks.quality

@@ -18,6 +18,7 @@ CONTESTANTS = (
     Contestant("chroma", "chroma"),
     Contestant("lancedb", "lancedb"),
     Contestant("txtai", "txtai"),
+    Contestant("txtai-exact", "txtai-exact"),
     Contestant("qdrant-edge", "qdrant-edge"),
     Contestant("sqlite-vec", "sqlite-vec"),
     Contestant("pgvector", "pgvector", in_process=False),
@@ -102,7 +103,12 @@ def _goals(found: Sequence[Piece]) -> Section:
         own = of_name(piece, OWN)["searches"]
         for label in FILTERS.values():
             rivals = [one for one in piece["contestants"] if one["in_process"] and one["name"] != OWN]
-            ahead = [one["name"] for one in rivals if not _beaten(own[label], one["searches"][label])]
+            ahead = [
+                f"{one['name']} ({one['searches'][label]['p50'] / own[label]['p50']:.1f}×, recall "
+                f"{one['searches'][label]['recall']:.3f})"
+                for one in rivals
+                if not _beaten(own[label], one["searches"][label])
+            ]
             nearest_rival = min(rivals, key=lambda one: one["searches"][label]["p50"])
             ratio = nearest_rival["searches"][label]["p50"] / own[label]["p50"]
             rows.append(

@@ -43,7 +43,8 @@ def tables(corpus: Corpus) -> list[str]:
 
 
 def write(corpus: Corpus, head: str) -> None:
-    plot.draw(RIVALS.python(), list(pieces(corpus, "scale")), list(pieces(corpus, "rivals")), DOCS / PLOT)
+    served, raced = (list(pieces(corpus, part)) for part in ("scale", "rivals"))
+    plot.draw(RIVALS.python(), served, raced, scale.GOAL_ABOVE_MS, scale.slope(served), DOCS / PLOT)
     how = HOW.format(real=corpus.real, source=base.source())
     picture = f"![Latency, recall, memory and disk against the number of chunks]({PLOT})"
     page = write_page("scale.md", ["# Scale and rivals", head, how, picture, *tables(corpus)])

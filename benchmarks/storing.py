@@ -25,6 +25,7 @@ STORES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "chroma server": ("chroma", "ChromaServer", {}),
     "lancedb": ("lance", "Lance", {}),
     "txtai": ("txt", "Txtai", {}),
+    "txtai-exact": ("txt", "Txtai", {"exact": True}),
     "qdrant-edge": ("qdrant", "Qdrant", {}),
     "sqlite-vec": ("vec0", "Vec0", {}),
     "pgvector": ("pgvector", "Pgvector", {}),

@@ -17,7 +17,7 @@ COLLECTION = "chunks"
 
 
 class Chroma(Store):
-    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+    def fill(self, batches: Iterable[Batch], count: int) -> None:
         client = chromadb.PersistentClient(str(self.folder))
         fill_collection(client, batches)
         client.close()
@@ -26,7 +26,7 @@ class Chroma(Store):
         self._client = chromadb.PersistentClient(str(self.folder))
         self._chunks = self._client.get_collection(COLLECTION, embedding_function=None)
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         return query(self._chunks, vector, tag)
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class ChromaServer(Store):
         self._chunks = chromadb.HttpClient(port=port).get_collection(COLLECTION, embedding_function=None)
         self._embedder = load(model_dir())
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         return query(self._chunks, self._embedder.embed_query(question), tag)
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class Lance(Store):
     def open(self) -> None:
         self._table = lancedb.connect(str(self.folder)).open_table(TABLE)
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         wanted = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
         wanted = wanted.nprobes(NPROBES).refine_factor(REFINE)
         if tag:

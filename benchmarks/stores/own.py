@@ -18,7 +18,7 @@ class Own(Store):
         embedder = RememberingEmbedder(*self.corpus.questions())
         self._searcher = self._resources.enter_context(searcher(self.folder, embedder))
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         request = SearchRequest(question, TOP, "vector", Filter(tags=(tag,) if tag else ()))
         return [(hit.chunk_id - 1, hit.text) for hit in self._searcher.search(request).hits]
 
@@ -33,7 +33,7 @@ class OwnRest(Store):
         self._engine = EngineProcess(self.folder)
         self._connection = self._engine.connect()
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         answer = self._connection.search(question, top=TOP, tags=(tag,) if tag else ())
         return [(hit["chunk_id"] - 1, hit["text"]) for hit in answer["results"]]
 

@@ -34,7 +34,7 @@ class Pgvector(Store):
         super().__init__(corpus, folder)
         self._ef_search = ef_search
 
-    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+    def fill(self, batches: Iterable[Batch], count: int) -> None:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         self.open()
         self._connection.execute("CREATE EXTENSION vector")
@@ -54,7 +54,7 @@ class Pgvector(Store):
         self._connection = psycopg.connect(self._server.get_uri(), autocommit=True)
         prepare(self._connection, self._ef_search)
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         return query(self._connection, vector, tag)
 
     def processes(self) -> list[int]:
@@ -75,7 +75,7 @@ class PgvectorRoute(Store):
         until_listening(port)
         self._http = http.client.HTTPConnection("127.0.0.1", port)
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         body = json.dumps({"query": question, "tag": tag})
         self._http.request("POST", "/search", body, {"Content-Type": "application/json"})
         answer = json.loads(self._http.getresponse().read())

@@ -24,7 +24,7 @@ AT_ONCE = 1000
 
 
 class Qdrant(Store):
-    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+    def fill(self, batches: Iterable[Batch], count: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         config = EdgeConfig(vectors=EdgeVectorParams(size=384, distance=Distance.Cosine))
         shard = EdgeShard.create(str(self.folder), config)
@@ -45,7 +45,7 @@ class Qdrant(Store):
     def open(self) -> None:
         self._shard = EdgeShard.load(str(self.folder))
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         within = Filter(must=[FieldCondition("tags", match=MatchValue(tag))]) if tag else None
         request = SearchRequest(Query.Nearest(vector.tolist()), TOP, filter=within, with_payload=True)
         return [(hit.id, hit.payload["text"]) for hit in self._shard.search(request)]

@@ -1,15 +1,16 @@
-"""txtai: faiss with its defaults, content in its own database so that tags can be asked for.
+"""txtai: faiss with its defaults, or exact; content in its own database so that tags can be asked for.
 
 A filter is applied to the nearest candidates, of which it gets as many as a tag's share calls for.
 """
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from txtai import Embeddings  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from benchmarks.corpus import TAGS, Batch, Vectors
+from benchmarks.corpus import TAGS, Batch, Corpus, Vectors
 from benchmarks.stores.store import TOP, Hits, Store
 
 CANDIDATES = 3  # times what is wanted, for each chunk that the filter lets through
@@ -17,7 +18,11 @@ STATEMENT = "SELECT id, text FROM txtai WHERE similar(:question{candidates}) {fi
 
 
 class Txtai(Store):
-    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+    def __init__(self, corpus: Corpus, folder: Path, *, exact: bool = False) -> None:
+        super().__init__(corpus, folder)
+        self._faiss = {"components": "IDMap,Flat"} if exact else {}
+
+    def fill(self, batches: Iterable[Batch], count: int) -> None:
         waiting: list[Vectors] = []
 
         def rows() -> Iterator[tuple[int, dict[str, Any], None]]:
@@ -31,7 +36,9 @@ class Txtai(Store):
             known, waiting[:] = waiting[: len(texts)], waiting[len(texts) :]
             return np.stack(known)
 
-        embeddings = Embeddings(content=True, backend="faiss", method="external", transform=transform)
+        embeddings = Embeddings(
+            content=True, backend="faiss", faiss=self._faiss, method="external", transform=transform
+        )
         embeddings.index(rows())
         if waiting:
             raise RuntimeError(f"{len(waiting)} vectors were not asked for")

@@ -17,7 +17,7 @@ INSERT = f"INSERT INTO chunks (number, embedding, {', '.join(TAGS)}, text) VALUE
 
 
 class Vec0(Store):
-    def fill(self, batches: Iterable[Batch], count: int) -> None:  # noqa: ARG002
+    def fill(self, batches: Iterable[Batch], count: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.open()
         self._connection.execute(CREATE)
@@ -37,7 +37,7 @@ class Vec0(Store):
         self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
 
-    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:  # noqa: ARG002
+    def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         within = f"AND {tag} = 1" if tag else ""
         statement = f"SELECT number, text FROM chunks WHERE embedding MATCH ? AND k = {TOP} {within} ORDER BY distance"
         return [(int(number), str(text)) for number, text in self._connection.execute(statement, (vector.tobytes(),))]
