@@ -9,6 +9,7 @@ rivals read the corpus in environments of their own.
 
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,6 +51,24 @@ class Batch:
     @property
     def tags(self) -> list[tuple[str, ...]]:
         return [tags_of(int(document)) for document in self.documents]
+
+
+class Delivery:
+    """Batches, one after the other, and how long making them took: no time of whoever takes them."""
+
+    def __init__(self, batches: Iterator[Batch]) -> None:
+        self._batches = batches
+        self.seconds = 0.0
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        started = time.perf_counter()
+        try:
+            return next(self._batches)
+        finally:
+            self.seconds += time.perf_counter() - started
 
 
 class Corpus:

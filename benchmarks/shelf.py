@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import machine
-from benchmarks.corpus import BLOCK, Corpus, Vectors, tags_of
+from benchmarks.corpus import BLOCK, Batch, Corpus, Delivery, Vectors, tags_of
 from benchmarks.pieces import kept
 from kb import terms
 from kb.ingest.prepare import Preparer, shown
@@ -103,18 +103,19 @@ def _fill(folder: Path, corpus: Corpus, count: int) -> Shelf:
     with database.write() as tx:
         meta.record(tx, Preparer(WarmingEmbedder(settings.model_dir), settings.chunk_tokens).versions)
     written = 0
-    for some in _by_documents(_rows(corpus, count)):
+    delivery = Delivery(corpus.batches(count))
+    for some in _by_documents(_rows(delivery)):
         with database.write() as tx:
             for rows in some:
                 _write(tx, rows)
                 written += 1
     database.close()
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - started - delivery.seconds
     return Shelf(str(folder), count, written, seconds, machine.folder_bytes(folder))
 
 
-def _rows(corpus: Corpus, count: int) -> Iterator[Row]:
-    for batch in corpus.batches(count):
+def _rows(batches: Iterable[Batch]) -> Iterator[Row]:
+    for batch in batches:
         yield from map(Row, batch.numbers, map(int, batch.documents), batch.titles, batch.texts, batch.vectors)
 
 

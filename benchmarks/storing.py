@@ -8,12 +8,12 @@ vector to the numbers and texts of the hits.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpus import Batch, Corpus, Vectors
+from benchmarks.corpus import Corpus, Delivery, Vectors
 from benchmarks.lines import Said, serve
 from benchmarks.stores.store import Store
 
@@ -42,22 +42,10 @@ def make(name: str, corpus: Corpus, folder: Path) -> Store:
 
 def fill(store: Store, corpus: Corpus, count: int) -> Said:
     """What making the chunks takes does not count."""
-    making = 0.0
-
-    def timed_batches() -> Iterator[Batch]:
-        nonlocal making
-        batches = corpus.batches(count)
-        while True:
-            started = time.perf_counter()
-            batch = next(batches, None)
-            making += time.perf_counter() - started
-            if batch is None:
-                return
-            yield batch
-
+    delivery = Delivery(corpus.batches(count))
     started = time.perf_counter()
-    store.fill(timed_batches(), count)
-    return {"seconds": time.perf_counter() - started - making}
+    store.fill(delivery, count)
+    return {"seconds": time.perf_counter() - started - delivery.seconds}
 
 
 def search(store: Store, known: tuple[list[str], Vectors], questions: list[int], tag: str | None) -> Said:

@@ -52,7 +52,8 @@ def test_documents_are_consecutive_chunks_and_tags_have_their_shares(corpus: Cor
 def test_exact_search_is_what_comparing_with_every_vector_finds(corpus: Corpus) -> None:
     documents, vectors = (np.concatenate(parts) for parts in zip(*corpus.vectors(11_000), strict=True))
     questions = vectors[[3, 500, 10_900]]
-    for tag, every in {None: 1, **TAGS}.items():
+    for tag in (None, *TAGS):
+        every = TAGS[tag] if tag else 1
         within = np.flatnonzero(documents % every == 0)
         scores = questions @ vectors[within].T
         for row, found in zip(scores, nearest(corpus, 11_000, questions, tag), strict=True):
