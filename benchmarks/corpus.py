@@ -1,10 +1,10 @@
 """As many chunks as wanted, the same in every run and in every process: text, vector, document, tags.
 
 The first chunks are real passages with their real vectors (`benchmarks.base`). Each further one is made of sentences
-of a real passage, of one of its neighbours by meaning and of a stray third, and its vector is the normalised mix of
-theirs with a little noise: words are as frequent, and meanings as crowded, as in real text. A chunk depends on its
-number alone, so a small corpus is the beginning of a larger one. Only the standard library and numpy are imported:
-rivals read the corpus in environments of their own.
+of a real passage and of one of its neighbours by meaning, and its vector is that of the passage, moved as far as the
+neighbour lies from another one: words are as frequent as in real text, and meanings as crowded or a little more, which
+is harder to search. A chunk depends on its number alone, so a small corpus is the beginning of a larger one. Only the
+standard library and numpy are imported: rivals read the corpus in environments of their own.
 """
 
 import json
@@ -25,7 +25,9 @@ TAGS = {"tenth": 10, "hundredth": 100, "thousandth": 1000}  # every how many doc
 BLOCK = 10_000  # chunks that are drawn together
 NEIGHBOURS = 16  # a passage itself is the first of them
 LONGEST_DOCUMENT = 12  # chunks
-NOISE = 0.15
+MOST = 1_000_000  # made documents
+STEP = (0.4, 1.0)  # how far of the way between two neighbours a vector is moved
+KEPT = 0.7  # of a passage's sentences
 SEED = 11
 
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
@@ -95,12 +97,12 @@ class Corpus:
             if block.start < self.real:
                 yield self._passages(block)
             else:
-                yield self._mixed(block, with_texts=True)
+                yield self._made(block, with_texts=True)
 
     def vectors(self, count: int) -> Iterator[tuple[Numbers, Vectors]]:
         """The documents and vectors of the first `count` chunks, batch by batch."""
         for block in self._blocks(count):
-            batch = self._passages(block) if block.start < self.real else self._mixed(block, with_texts=False)
+            batch = self._passages(block) if block.start < self.real else self._made(block, with_texts=False)
             yield batch.documents, batch.vectors
 
     def questions(self) -> tuple[list[str], Vectors]:
@@ -119,39 +121,29 @@ class Corpus:
         own = slice(block.start, block.stop)
         return Batch(block.start, self._owners[own], self._titles[own], self._texts[own], self._vectors[own])
 
-    def _mixed(self, block: range, *, with_texts: bool) -> Batch:
+    def _made(self, block: range, *, with_texts: bool) -> Batch:
         chance = np.random.default_rng((SEED, block.start))
         places = np.arange(block.start - self.real, block.start - self.real + BLOCK)
         documents = np.searchsorted(self._ends, places, side="right")
-        topics = np.random.default_rng((SEED, 1)).integers(self.real, size=len(self._ends))[documents]
+        topics = self._topics[documents]
         one = self._near[topics, chance.integers(NEIGHBOURS, size=BLOCK)]
-        other = self._near[one, chance.integers(1, NEIGHBOURS, size=BLOCK)]
-        stray = chance.integers(self.real, size=BLOCK)
-        shares = chance.uniform(0.4, 0.7, BLOCK).astype(np.float32)
-        strays = chance.uniform(0.1, 0.4, BLOCK).astype(np.float32)
-        starts = chance.integers(2**31, size=(BLOCK, 3))
-        noise = chance.standard_normal((BLOCK, self._vectors.shape[1]), np.float32)
-        noise *= NOISE / np.sqrt(self._vectors.shape[1])
-        noise += shares[:, None] * self._vectors[one]
-        noise += (1 - shares)[:, None] * self._vectors[other]
-        noise += strays[:, None] * self._vectors[stray]
-        noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-        texts = []
+        first, further = chance.integers(NEIGHBOURS - 1, size=BLOCK), chance.integers(1, NEIGHBOURS - 1, size=BLOCK)
+        towards = self._near[one, 1 + first]
+        away = self._near[one, 1 + (first + further) % (NEIGHBOURS - 1)]
+        steps = chance.uniform(*STEP, BLOCK).astype(np.float32)
+        starts = chance.integers(2**31, size=(BLOCK, 2))
+        vectors = self._vectors[one] + steps[:, None] * (self._vectors[towards] - self._vectors[away])
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        own = slice(0, len(block))
+        texts = [""] * len(block)
         if with_texts:
-            for at in range(len(block)):
-                share = float(shares[at])
-                runs = ((one[at], share), (other[at], 1 - share), (stray[at], 0.0))
-                texts.append(" ".join(self._run(int(p), s, int(r)) for (p, s), r in zip(runs, starts[at], strict=True)))
-        else:
-            texts = [""] * len(block)
-        used = slice(0, len(block))
-        return Batch(
-            block.start,
-            documents[used] + self._owners[-1] + 1,
-            [self._titles[topic] for topic in topics[used]],
-            texts,
-            noise[used],
-        )
+            kept = (
+                f"{self._run(int(a), KEPT, int(chances[0]))} {self._run(int(b), float(step) / 2, int(chances[1]))}"
+                for a, b, step, chances in zip(one[own], towards[own], steps[own], starts[own], strict=True)
+            )
+            texts = list(kept)
+        titles = [self._titles[topic] for topic in topics[own]]
+        return Batch(block.start, documents[own] + self._owners[-1] + 1, titles, texts, vectors[own])
 
     def _run(self, passage: int, share: float, chance: int) -> str:
         """A share of a passage's sentences, one at least, as they follow each other."""
@@ -171,11 +163,15 @@ class Corpus:
         return np.concatenate(found)
 
     @cached_property
+    def _topics(self) -> Numbers:
+        """The passage that each made document is about."""
+        return np.random.default_rng((SEED, 1)).integers(self.real, size=MOST)
+
+    @cached_property
     def _ends(self) -> Numbers:
         """Where each made document ends, in made chunks: every other is a single chunk."""
         chance = np.random.default_rng((SEED, 0))
-        count = 1_000_000
-        sizes = np.where(chance.random(count) < 0.5, 1, chance.integers(2, LONGEST_DOCUMENT + 1, count))
+        sizes = np.where(chance.random(MOST) < 0.5, 1, chance.integers(2, LONGEST_DOCUMENT + 1, MOST))
         return np.cumsum(sizes)
 
 

