@@ -42,6 +42,7 @@ def _measure(run: Run, size: int) -> Piece:
         memory = {one: player.ask(do="memory")["mb"] for one, player in players.items()}
         for player in players.values():
             player.ask(do="close")
+    searches = turns.figures(run.corpus, size, answers)
     return {
         "chunks": size,
         "contestants": [
@@ -52,7 +53,7 @@ def _measure(run: Run, size: int) -> Piece:
                 "disk_bytes": store.disk_bytes,
                 "open_seconds": opened[one]["seconds"],
                 "memory_mb": memory[one] - opened[one]["before_mb"],
-                "searches": {label: answers[one, tag].figures(run.corpus, size, tag) for tag, label in FILTERS.items()},
+                "searches": searches[one.name],
             }
             for one, store in stores.items()
         ],
@@ -61,7 +62,8 @@ def _measure(run: Run, size: int) -> Piece:
 
 def sections(corpus: Corpus) -> list[Section]:
     found = list(pieces(corpus, "rivals"))
-    return [*(_section(piece) for piece in found), _goals(found)] if found else []
+    aimed_at = [piece for piece in found if piece["chunks"] in GOAL_SIZES]
+    return [*map(_section, found), *([_goals(aimed_at)] if aimed_at else [])]
 
 
 def of_name(piece: Piece, name: str) -> Piece:
@@ -98,8 +100,6 @@ def _goals(found: Sequence[Piece]) -> Section:
     """Faster than each rival in process, at a recall as good as its own."""
     rows = []
     for piece in found:
-        if piece["chunks"] not in GOAL_SIZES:
-            continue
         own = of_name(piece, OWN)["searches"]
         for label in FILTERS.values():
             rivals = [one for one in piece["contestants"] if one["in_process"] and one["name"] != OWN]

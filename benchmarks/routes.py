@@ -34,11 +34,7 @@ def _measure(run: Run, size: int) -> Piece:
         answers = turns.ask(players, rounds, asked, once=True)
         for player in players.values():
             player.ask(do="close")
-    searches = {
-        one.name: {label: answers[one, tag].figures(run.corpus, size, tag) for tag, label in FILTERS.items()}
-        for one in CONTESTANTS
-    }
-    return {"chunks": size, "searches": searches}
+    return {"chunks": size, "searches": turns.figures(run.corpus, size, answers)}
 
 
 def sections(corpus: Corpus) -> list[Section]:

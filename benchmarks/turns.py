@@ -45,14 +45,6 @@ class Answers:
     times: list[float] = field(default_factory=list)  # milliseconds
     found: list[list[int]] = field(default_factory=list)
 
-    def figures(self, corpus: Corpus, size: int, tag: str | None) -> Piece:
-        exact = nearest(corpus, size, corpus.questions()[1][self.questions], tag)
-        return {
-            "p50": median(self.times),
-            "p95": percentile(self.times, 0.95),
-            "recall": recall(self.found, exact),
-        }
-
 
 Asked = dict[tuple[Contestant, str | None], Answers]
 
@@ -102,3 +94,20 @@ def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: 
                     own.times += [second * 1000 for second in said["seconds"]]
                     own.found += said["found"]
     return answers
+
+
+def figures(corpus: Corpus, size: int, answers: Asked) -> dict[str, dict[str, Piece]]:
+    """Of each contestant, and of each filter: how long it took, and how much of what exact search finds was found."""
+    vectors = corpus.questions()[1]
+    told: dict[str, dict[str, Piece]] = {}
+    for tag, label in FILTERS.items():
+        own = {one: said for (one, within), said in answers.items() if within == tag}
+        questions = next(iter(own.values())).questions  # the same for everybody
+        exact = nearest(corpus, size, vectors[questions], tag)
+        for one, said in own.items():
+            told.setdefault(one.name, {})[label] = {
+                "p50": median(said.times),
+                "p95": percentile(said.times, 0.95),
+                "recall": recall(said.found, exact),
+            }
+    return told
