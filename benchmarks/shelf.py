@@ -5,8 +5,8 @@ n of the corpus becomes chunk id n + 1.
 """
 
 import hashlib
-import inspect
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +21,7 @@ from benchmarks.pieces import kept
 from kb import terms
 from kb.ingest.prepare import Preparer, shown
 from kb.nouns import Anchor
+from kb.search.candidates import EXACT_UP_TO
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
@@ -83,13 +84,11 @@ def shelf(corpus: Corpus, count: int, *, again: bool = False) -> Shelf:
 
 @contextmanager
 def searcher(folder: Path, embedder: WarmingEmbedder, *, exact: bool = False) -> Iterator[Searcher]:
-    """Search of such a folder within this process; `exact` takes no shortcut whatever."""
+    """Search of such a folder within this process; `exact` scores every chunk, whatever bounds say."""
     database = SQLiteDatabase(Settings(data_dir=folder).database_path)
     live = LiveChunks(embedder.dimensions)
     live.load(database)
-    # The one place that asks for the search without shortcuts.
-    options = {"exact": True} if exact and "exact" in inspect.signature(Searcher).parameters else {}
-    yield Searcher(database, live, KeywordIndex(), embedder, **options)
+    yield Searcher(database, live, KeywordIndex(), embedder, exact_up_to=sys.maxsize if exact else EXACT_UP_TO)
     database.close()
 
 

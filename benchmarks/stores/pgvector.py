@@ -63,7 +63,7 @@ class Pgvector(Store):
 
     def close(self) -> None:
         self._connection.close()
-        self._server.cleanup()
+        self._server.stop()
 
 
 class PgvectorRoute(Store):

@@ -49,7 +49,7 @@ def main() -> None:
     try:
         uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
     finally:
-        server.cleanup()
+        server.stop()
 
 
 if __name__ == "__main__":
