@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: to see that it works, not to measure")
     parser.add_argument("--sizes", type=_sizes, metavar="N,N", help="chunks, for the parts about scale and rivals")
     parser.add_argument("--again", action="store_true", help="measure also what those parts measured before")
+    parser.add_argument("--without", action="append", default=[], metavar="RIVAL", help="who does not take part")
     args = parser.parse_args(argv)
     head = f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())}: {machine.describe()}."
     print(head, flush=True)
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = write_page("speed.md", ["# Speed", head, HOW, *sections])
         print(f"\nWritten to {page.relative_to(page.parents[2])}.")
     if by_size := [name for name in wanted if name in sized.PARTS]:
-        corpus = sized.measure(by_size, args.sizes, quick=args.quick, again=args.again)
+        corpus = sized.measure(by_size, args.sizes, args.without, quick=args.quick, again=args.again)
         print("\n" + "\n\n".join(sized.tables(corpus)))
         if not args.quick:
             sized.write(corpus, head)

@@ -19,6 +19,7 @@ class Run:
     quick: bool
     sizes: tuple[int, ...]  # chunks
     again: bool  # also what was measured before
+    without: frozenset[str]  # stores that do not take part
 
     def piece(self, name: str, measure: Callable[[], Piece]) -> None:
         """Measure, unless the figures are there."""

@@ -35,7 +35,7 @@ def measure(run: Run) -> None:
 
 def _measure(run: Run, size: int) -> Piece:
     rounds, asked = (2, 10) if run.quick else (10, 20)
-    stores = {one: turns.filled(run.corpus, one.store, size, again=run.again) for one in CONTESTANTS}
+    stores = turns.stores(run, size, CONTESTANTS, again=run.again)
     with turns.searching(run.corpus, stores) as players:
         opened = {one: player.ask(do="open") for one, player in players.items()}
         answers = turns.ask(players, rounds, asked, once=False)

@@ -27,7 +27,7 @@ def measure(run: Run) -> None:
 
 def _measure(run: Run, size: int) -> Piece:
     rounds, asked = (2, 10) if run.quick else (10, 20)
-    stores = {one: turns.filled(run.corpus, one.store, size, again=False) for one in CONTESTANTS}
+    stores = turns.stores(run, size, CONTESTANTS, again=False)
     with turns.searching(run.corpus, stores) as players:
         for player in players.values():
             player.ask(do="open")

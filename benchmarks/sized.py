@@ -29,12 +29,14 @@ another. That is a little harder than real text: grown tenfold from 1,000 passag
 Ratios carry over to other machines better than times do."""
 
 
-def measure(parts: Sequence[str], sizes: Sequence[int] | None, *, quick: bool, again: bool) -> Corpus:
+def measure(
+    parts: Sequence[str], sizes: Sequence[int] | None, without: Sequence[str], *, quick: bool, again: bool
+) -> Corpus:
     """Run these parts; the corpus that they used."""
     corpus = base.open_corpus(quick=quick)
     for part in parts:
         wanted = sizes or (QUICK_SIZES if quick else SIZES[part])
-        PARTS[part].measure(Run(corpus, quick, tuple(wanted), again))
+        PARTS[part].measure(Run(corpus, quick, tuple(wanted), again, frozenset(without)))
     return corpus
 
 

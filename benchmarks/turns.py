@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.corpus import Corpus, nearest, recall
 from benchmarks.environment import RIVALS
-from benchmarks.pieces import Piece, kept
+from benchmarks.pieces import Piece, Run, kept
 from benchmarks.player import Player, playing
 from benchmarks.report import median, percentile
 from benchmarks.shelf import shelf
@@ -49,7 +49,14 @@ class Answers:
 Asked = dict[tuple[Contestant, str | None], Answers]
 
 
-def filled(corpus: Corpus, name: str, size: int, *, again: bool) -> Filled:
+def stores(run: Run, size: int, contestants: Sequence[Contestant], *, again: bool) -> dict[Contestant, Filled]:
+    """Everybody who takes part, with the store that it searches."""
+    playing_now = [one for one in contestants if one.store not in run.without]
+    held = {name: _filled(run.corpus, name, size, again) for name in dict.fromkeys(one.store for one in playing_now)}
+    return {one: held[one.store] for one in playing_now}
+
+
+def _filled(corpus: Corpus, name: str, size: int, again: bool) -> Filled:
     """The store with the first chunks in it, which is filled when that was not done before."""
     if name == OWN:
         own = shelf(corpus, size)
