@@ -26,6 +26,7 @@ INDEXES = (
     "ANALYZE chunks",
 )
 ROWS = "COPY chunks (number, text, tags, embedding) FROM STDIN"
+CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 SEARCH = "SELECT number, text FROM chunks {within} ORDER BY embedding <=> %s::vector LIMIT {top}"
 
 
@@ -62,8 +63,11 @@ class Pgvector(Store):
         return [*super().processes(), main, *children(main)]
 
     def close(self) -> None:
+        """The last to leave stops the server."""
+        alone = self._connection.execute(CLIENTS).fetchone()[0] == 1
         self._connection.close()
-        self._server.stop()
+        if alone:
+            self._server.stop()
 
 
 class PgvectorRoute(Store):
