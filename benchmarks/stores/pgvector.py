@@ -5,6 +5,7 @@ With a filter the index is scanned on until enough is found (`hnsw.iterative_sca
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -67,7 +68,7 @@ class Pgvector(Store):
         alone = self._connection.execute(CLIENTS).fetchone()[0] == 1
         self._connection.close()
         if alone:
-            self._server.stop()
+            stop(self._server, self.folder)
 
 
 class PgvectorRoute(Store):
@@ -99,6 +100,12 @@ def prepare(connection: Any, ef_search: int) -> None:
 def query(connection: Any, vector: Vectors, tag: str | None) -> Hits:
     within = f"WHERE tags @> ARRAY['{tag}']" if tag else ""
     return connection.execute(SEARCH.format(within=within, top=TOP), (literal(vector),)).fetchall()  # type: ignore[no-any-return]
+
+
+def stop(server: Any, folder: Path) -> None:
+    """Also where a process that was killed has left its mark, for which the server would go on."""
+    (folder / ".handle_pids.json").write_text(json.dumps([os.getpid()]), encoding="ascii")
+    server.cleanup()
 
 
 def literal(vector: Vectors) -> str:

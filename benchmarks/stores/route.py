@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from benchmarks.stores.pgvector import EF_SEARCH, prepare, query
+from benchmarks.stores.pgvector import EF_SEARCH, prepare, query, stop
 from benchmarks.stores.server import model_dir
 from kb.embed import load
 
@@ -49,7 +49,7 @@ def main() -> None:
     try:
         uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
     finally:
-        server.stop()
+        stop(server, Path(folder))
 
 
 if __name__ == "__main__":
