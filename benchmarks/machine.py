@@ -69,4 +69,5 @@ def resident_mb(pid: int) -> float:
 
 
 def folder_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """What its files take on the disk; room that was only set aside is not taken."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -97,7 +97,7 @@ def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: 
                 said = player.ask(do="search", questions=questions, tag=tag)
                 if not warming:
                     own = answers[one, tag]
-                    own.questions += questions
+                    own.questions += questions[: len(said["found"])]
                     own.times += [second * 1000 for second in said["seconds"]]
                     own.found += said["found"]
     return answers
@@ -109,12 +109,12 @@ def figures(corpus: Corpus, size: int, answers: Asked) -> dict[str, dict[str, Pi
     told: dict[str, dict[str, Piece]] = {}
     for tag, label in FILTERS.items():
         own = {one: said for (one, within), said in answers.items() if within == tag}
-        questions = next(iter(own.values())).questions  # the same for everybody
-        exact = nearest(corpus, size, vectors[questions], tag)
+        questions = sorted({question for said in own.values() for question in said.questions})
+        exact = dict(zip(questions, nearest(corpus, size, vectors[questions], tag), strict=True))
         for one, said in own.items():
             told.setdefault(one.name, {})[label] = {
                 "p50": median(said.times),
                 "p95": percentile(said.times, 0.95),
-                "recall": recall(said.found, exact),
+                "recall": recall(said.found, [exact[question] for question in said.questions]),
             }
     return told
