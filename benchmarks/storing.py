@@ -52,7 +52,8 @@ def fill(store: Store, corpus: Corpus, count: int) -> Said:
 
 def search(store: Store, known: tuple[list[str], Vectors], questions: list[int], tag: str | None) -> Said:
     texts, vectors = known
-    times, found = [], []
+    times: list[float] = []
+    found: list[list[int]] = []
     for number in questions:
         if sum(times) > PATIENCE:
             break
