@@ -9,7 +9,6 @@ import json
 import random
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +42,9 @@ def open_corpus(*, quick: bool) -> Corpus:
     embedder = load(bundled_model_dir())
     preparer = Preparer(embedder, Settings().chunk_tokens)
     passages, questions = QUICK if quick else (PASSAGES, QUESTIONS)
-    about = {"source": source(), "passages": passages, "questions": questions, **asdict(preparer.versions)}
+    versions = preparer.versions
+    vectors_of = (versions.model, versions.chunker, versions.context)  # whatever decides what a passage's vector is
+    about = (source(), passages, questions, *vectors_of)
     key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:10]
     folder = CACHE / f"base-{key}"
     if not folder.exists():

@@ -79,7 +79,7 @@ def shelf(corpus: Corpus, count: int, *, again: bool = False) -> Shelf:
     """The folder with the first `count` chunks, which is filled when that was not done before."""
     folder = corpus.folder / f"shelf-{count}"
     made = kept(folder.with_suffix(".json"), lambda: asdict(_fill(folder, corpus, count)), again=again)
-    return Shelf(**made)
+    return Shelf(**made | {"folder": str(folder)})  # it may have been moved since
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def _filled(corpus: Corpus, name: str, size: int, again: bool) -> Filled:
             seconds = float(player.ask(do="fill", count=size)["seconds"])
         return asdict(Filled(str(folder), seconds, machine.folder_bytes(folder)))
 
-    return Filled(**kept(folder.with_suffix(".json"), fill, again=again))
+    return Filled(**kept(folder.with_suffix(".json"), fill, again=again) | {"folder": str(folder)})
 
 
 @contextmanager
