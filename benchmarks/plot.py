@@ -68,6 +68,7 @@ def _engine(latency: Any, same: Any, scale: Sequence[Piece]) -> None:
     _titled(latency, f"{ENGINE}: p50 of REST beyond embedding, ms")
     _titled(same, f"{ENGINE}: share of the exact top 10")
     same.set_yscale("linear")
+    same.set_ylim(bottom=min(0.95, same.get_ylim()[0]))
 
 
 def _goals(latency: Any, scale: Sequence[Piece], goals: Sequence[tuple[int, float]], slope: float | None) -> None:
