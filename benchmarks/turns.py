@@ -88,12 +88,14 @@ def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Itera
 def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: bool) -> Asked:
     """So many questions in every round, the same for everybody; with `once`, no question for two filters."""
     answers: Asked = {(one, tag): Answers() for one in players for tag in FILTERS}
+    seats = list(players.items())
     for number in range(rounds + 1):
+        seats = seats[1:] + seats[:1]  # nobody always follows the same
         warming = number == 0
         for at, tag in enumerate(FILTERS):
             first = (number * len(FILTERS) + at) * asked if once else number * asked
             questions = list(range(first, first + (min(asked, WARM_UP) if warming else asked)))
-            for one, player in players.items():
+            for one, player in seats:
                 said = player.ask(do="search", questions=questions, tag=tag)
                 if not warming:
                     own = answers[one, tag]
