@@ -7,7 +7,6 @@ several good passages of one document do not crowd out the rest; the modes of on
 nothing else.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,11 +19,11 @@ from kb.search.candidates import EXACT_UP_TO, Legs, candidates
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
+from kb.search.passages import Passages
 from kb.search.query import Query, parse
 from kb.search.scope import Scopes
 from kb.search.vectors import Dense
-from kb.store import chunks, documents
-from kb.store.backend import Database, Row, Transaction
+from kb.store.backend import Database, Transaction
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
 SPARE = 100  # places ranked beyond `top`, in case some vanish
@@ -62,6 +61,7 @@ class Searcher:
         self._embedder = embedder
         self._exact_up_to = exact_up_to
         self._scopes = Scopes()
+        self._passages = Passages()
 
     @property
     def cached_postings(self) -> int:
@@ -82,7 +82,7 @@ class Searcher:
         changes = self._database.changes
         with self._database.read() as tx:
             ranking = self._rank(self._legs(tx, snapshot, query, changes), query.request)
-            hits, vanished = self._load(tx, snapshot, query, ranking)
+            hits, vanished = self._load(tx, query.request, ranking, changes)
             notice = None if hits else notice_for(tx, query, ranking)
         return Found(self._fit(hits, query.request.max_tokens), notice), vanished
 
@@ -98,50 +98,25 @@ class Searcher:
         good = scores >= request.min_score
         return Ranking(places[good], scores[good], legs, float(scores.max(initial=0.0)))
 
-    def _load(self, tx: Transaction, snapshot: Snapshot, query: Query, ranking: Ranking) -> tuple[list[Hit], bool]:
+    def _load(self, tx: Transaction, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
         """The best passages that still exist, and whether any had to be passed over."""
-        rows: list[tuple[int, Row]] = []
+        explained = Explained(ranking.legs) if request.explain else None
+        hits: list[Hit] = []
         vanished = False
         at = 0
-        while len(rows) < query.request.top and at < len(ranking.places):
-            ranks = range(at, min(at + query.request.top - len(rows), len(ranking.places)))
-            ids = snapshot.chunk_ids[ranking.places[at : ranks.stop]].tolist()
-            found = chunks.hits(tx, ids)
+        while len(hits) < request.top and at < len(ranking.places):
+            some = slice(at, at + request.top - len(hits))
+            places, scores = ranking.places[some].tolist(), ranking.scores[some].tolist()
+            ids = ranking.legs.scope.snapshot.chunk_ids[ranking.places[some]].tolist()
+            found = self._passages.of(tx, ids, changes)
             vanished = vanished or len(found) < len(ids)
-            rows += [(rank, found[id_]) for rank, id_ in zip(ranks, ids, strict=True) if id_ in found]
-            at = ranks.stop
-        tags = documents.tags_of(tx, [row["id"] for _, row in rows])
-        explained = Explained(ranking.legs) if query.request.explain else None
-        return [
-            self._hit(
-                row,
-                tags[row["id"]],
-                float(ranking.scores[rank]),
-                explained.of(int(ranking.places[rank])) if explained else None,
-            )
-            for rank, row in rows
-        ], vanished
-
-    def _hit(self, row: Row, tags: list[str], score: float, explain: Explanation | None) -> Hit:
-        return Hit(
-            chunk_id=row["chunk_id"],
-            document_id=row["id"],
-            uid=row["uid"],
-            title=row["title"],
-            filename=row["filename"],
-            source_path=row["source_path"],
-            doc_type=row["doc_type"],
-            media_type=row["media_type"],
-            text=row["text"],
-            score=score,
-            tags=tags,
-            metadata=json.loads(row["metadata"]),
-            anchor=chunks.anchor_of(row),
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-            version=row["version"],
-            explain=explain,
-        )
+            hits += [
+                Hit(**found[id_], score=score, explain=explained.of(place) if explained else None)
+                for id_, score, place in zip(ids, scores, places, strict=True)
+                if id_ in found
+            ]
+            at = some.stop
+        return hits, vanished
 
     def _fit(self, hits: Sequence[Hit], max_tokens: int | None) -> list[Hit]:
         """As many whole passages as the budget holds; the first is cut when even it does not fit."""

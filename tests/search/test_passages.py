@@ -1,0 +1,63 @@
+"""What is shown of a passage is kept only for as long as it is true."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb import terms
+from kb.nouns import Json
+from kb.search import passages
+from kb.search.passages import Passages
+from kb.store import chunks, documents
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> SQLiteDatabase:
+    migrate(tmp_path / "kb.db", terms.index_terms)
+    return SQLiteDatabase(tmp_path / "kb.db")
+
+
+def add(database: SQLiteDatabase, text: str) -> tuple[int, int]:
+    with database.write() as tx:
+        document_id = documents.reserve(tx)
+        (chunk_id,) = chunks.add(tx, document_id, 1, [chunk(0, text, np.ones(384, np.float32))])
+        documents.publish(tx, document_id, content(text), 1, 1)
+        documents.set_tags(tx, document_id, ["first"])
+    return document_id, chunk_id
+
+
+def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, Json]:
+    changes = database.changes
+    with database.read() as tx:
+        return kept.of(tx, ids, changes)
+
+
+def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
+    kept = Passages()
+    document_id, chunk_id = add(database, "herons")
+    before = shown(database, kept, chunk_id, 999)
+    assert (before[chunk_id]["tags"], before[chunk_id]["text"], list(before)) == (["first"], "herons", [chunk_id])
+    assert shown(database, kept, chunk_id)[chunk_id] is before[chunk_id]
+    with database.write() as tx:
+        documents.set_tags(tx, document_id, ["second"])
+    assert shown(database, kept, chunk_id)[chunk_id]["tags"] == ["second"]
+    with database.write() as tx:
+        chunks.remove_other_revisions(tx, document_id, keep=0)
+        documents.delete(tx, document_id)
+    assert shown(database, kept, chunk_id) == {}
+    database.close()
+
+
+def test_only_the_latest_are_kept(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passages, "KEPT", 2)
+    kept = Passages()
+    ids = [add(database, text)[1] for text in ("one", "two", "three")]
+    everything = shown(database, kept, *ids)
+    assert len(everything) == 3
+    assert shown(database, kept, ids[2])[ids[2]] is everything[ids[2]]
+    assert shown(database, kept, ids[0])[ids[0]] is not everything[ids[0]]
+    database.close()
