@@ -9,13 +9,14 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks import embedding, machine, mcp, serving, shapes, sized
+from benchmarks import crowd, embedding, machine, mcp, serving, shapes, sized
 from benchmarks.report import Section, write_page
 
 PARTS: dict[str, Callable[[bool], list[Section]]] = {
     "embedding": lambda quick: [embedding.measure(quick=quick)],
     "lengths": lambda quick: [shapes.measure(quick=quick)],
     "engine": lambda quick: serving.measure(quick=quick),
+    "crowd": lambda quick: [crowd.measure(quick=quick)],
     "mcp": lambda quick: mcp.measure(quick=quick),
 }
 HOW = """Repeat it with `make bench` (about 15 minutes on two cores; the rival's environment, `benchmarks/.env`, is made

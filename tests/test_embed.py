@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from kb.embed import QUERY_CACHE, Gate, Ids, RuntimeName, SentenceEmbedder, Vectors, load, usable_cores
+from kb.embed import GIVING_WAY, QUERY_CACHE, Ids, Run, RuntimeName, SentenceEmbedder, Vectors, load, usable_cores
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import FINGERPRINT, describe
 from kb.settings import bundled_model_dir
@@ -47,33 +47,33 @@ def minilm(request: pytest.FixtureRequest) -> SentenceEmbedder:
 
 
 class Recorder:
-    """A runtime that answers at once, notes what it was asked for, and can be held."""
+    """A runtime that answers at once, notes what it was asked for, and can be held: its bulk work or its queries."""
 
     device = "recorder"
 
     def __init__(self) -> None:
         self.runs: list[tuple[int, ...]] = []
+        self.held_query, self.held_bulk = Held(), Held()
+        self.query: Run = partial(self._run, self.held_query)
+        self.streams: Sequence[Run] = [partial(self._run, self.held_bulk)]
+
+    def _run(self, held: "Held", input_ids: Ids, attention_mask: Ids) -> Vectors:
+        self.runs.append(input_ids.shape)
+        held.running.set()
+        assert held.go.wait(10)
+        return np.tile(input_ids.sum(axis=1, keepdims=True).astype(np.float32), 384)
+
+
+class Held:
+    def __init__(self) -> None:
         self.running = threading.Event()
         self.go = threading.Event()
         self.go.set()
-
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        self.runs.append(input_ids.shape)
-        self.running.set()
-        assert self.go.wait(10)
-        return np.tile(input_ids.sum(axis=1, keepdims=True).astype(np.float32), 384)
 
 
 def cosines(a: Vectors, b: Vectors) -> Vectors:
     found: Vectors = (a * b).sum(axis=-1)
     return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_vectors_are_those_of_the_reference(minilm: SentenceEmbedder) -> None:
@@ -133,7 +133,7 @@ def test_a_long_query_is_the_mean_of_its_windows(minilm: SentenceEmbedder) -> No
 def test_texts_go_in_small_batches_of_like_length() -> None:
     runtime = Recorder()
     SentenceEmbedder(describe(BUNDLED), runtime).embed(["word " * 198, "one", "word " * 190] * 4)
-    assert runtime.runs == [(4, 8), (4, 192), (4, 200)]
+    assert runtime.runs == [(1, 200)] * 4 + [(1, 192)] * 4 + [(4, 8)]
 
 
 def test_a_query_asked_again_is_not_run_again() -> None:
@@ -155,31 +155,32 @@ def test_the_query_cache_is_bounded_and_counted() -> None:
     assert (counts.size, counts.capacity, counts.misses, counts.hits) == (QUERY_CACHE, QUERY_CACHE, QUERY_CACHE + 50, 1)
 
 
-def test_a_waiting_query_goes_before_the_next_batch_of_bulk_work() -> None:
+def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
     runtime = Recorder()
     embedder = SentenceEmbedder(describe(BUNDLED), runtime)
-    runtime.go.clear()
-    with ThreadPoolExecutor(3) as pool:
-        bulk = pool.submit(embedder.embed, ["word " * 198] * 12)
-        assert runtime.running.wait(10)
-        more = pool.submit(embedder.embed, ["word " * 190] * 4)
-        until(lambda: embedder.gate.waiting == 1)
+    runtime.held_bulk.go.clear()
+    bulk = embedder.begin(["word " * 198] * 3)
+    assert runtime.held_bulk.running.wait(10)
+    embedder.embed_query("urgent")
+    assert not bulk.done()
+    runtime.held_bulk.go.set()
+    assert bulk.result(10).shape == (3, 384)
+    assert runtime.runs == [(1, 200), (1, 3), (1, 200), (1, 200)]
+
+
+def test_no_bulk_work_begins_while_a_query_runs() -> None:
+    runtime = Recorder()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    runtime.held_query.go.clear()
+    with ThreadPoolExecutor(1) as pool:
         query = pool.submit(embedder.embed_query, "urgent")
-        until(lambda: embedder.gate.waiting == 2)
-        runtime.go.set()
-        bulk.result(10)
-        more.result(10)
+        assert runtime.held_query.running.wait(10)
+        bulk = embedder.begin(["word " * 198] * 2)
+        assert not runtime.held_bulk.running.wait(0.1)
+        runtime.held_query.go.set()
         query.result(10)
-    # The query overtakes; the two callers with bulk work then take turns.
-    assert runtime.runs == [(4, 200), (1, 3), (4, 192), (4, 200), (4, 200)]
-
-
-def test_a_failure_lets_the_next_one_through() -> None:
-    gate = Gate()
-    with pytest.raises(ZeroDivisionError), gate.bulk():
-        raise ZeroDivisionError
-    with gate.query():
-        assert gate.waiting == 0
+    assert bulk.result(10).shape == (2, 384)
+    assert runtime.runs == [(1, 3), (1, 200), (1, 200)]
 
 
 def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: SentenceEmbedder) -> None:
@@ -190,6 +191,29 @@ def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: Sen
         batches = pool.map(minilm.embed, [MIXED[start : start + 7] for start in range(0, len(MIXED), 7)])
         assert cosines(np.stack(list(queries)), expected).min() >= 0.9999
         assert cosines(np.concatenate(list(batches)), expected).min() >= 0.9999
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_what_computes_bulk_work_gives_way_and_what_computes_a_query_does_not() -> None:
+    embedder = load(BUNDLED, "openvino")
+
+    def busy(work: Callable[[], object]) -> set[int]:
+        """Priorities of the threads that computed the work."""
+        before = ticks()
+        work()
+        return {nice for thread, (spent, nice) in ticks().items() if spent - before.get(thread, (0, 0))[0] > 5}
+
+    assert busy(lambda: embedder.embed(["word " * 240] * 24)) == {GIVING_WAY}
+    assert busy(lambda: [embedder.embed_query(f"query {number}") for number in range(60)]) == {0}
+
+
+def ticks() -> dict[str, tuple[int, int]]:
+    """Processor time, in hundredths of a second, and priority of each thread of this process."""
+    found = {}
+    for thread in Path("/proc/self/task").iterdir():
+        fields = (thread / "stat").read_text().rpartition(")")[2].split()
+        found[thread.name] = (int(fields[11]) + int(fields[12]), int(fields[16]))
+    return found
 
 
 def test_bfloat16_is_used_only_where_the_processor_computes_in_it() -> None:
@@ -327,4 +351,4 @@ def test_what_goes_wrong_in_a_runtime_is_one_of_our_errors(other: Path) -> None:
     runtime = load(other, "onnxruntime")._runtime
     beyond = np.full((1, 2), 10**6, np.int64)
     with pytest.raises(Unavailable, match=r"cannot be run"):
-        runtime.run(beyond, beyond)
+        runtime.query(beyond, beyond)

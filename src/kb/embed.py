@@ -1,24 +1,26 @@
 """Text in, unit vectors out.
 
 The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is
-cut silently. One inference runs at a time, on all usable cores; a query that waits goes before the next batch
-of bulk work. Nothing here opens a socket.
+cut silently. A query runs at once, on all usable cores, beside the bulk work that has begun and before all that has
+not (`kb.bulk`). Nothing here opens a socket.
 """
 
 import math
 import os
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from threading import Event, Lock
-from typing import Literal, Protocol
+from threading import Lock, get_native_id
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.bulk import Bulk, rounded
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import ModelFiles, Pooling, describe
 from kb.tokens import Tokenizer
@@ -26,14 +28,13 @@ from kb.tokens import Tokenizer
 Vectors = NDArray[np.float32]
 Ids = NDArray[np.int64]
 RuntimeName = Literal["auto", "openvino", "onnxruntime"]
+# Token ids and attention mask of some texts to vectors of the texts (batch, dimensions), or of their tokens (batch,
+# length, dimensions). For one thread at a time.
+Run = Callable[[Ids, Ids], Vectors]
 
-# What a query may have to wait for: 4 passages of 200 tokens. Larger batches are no faster on few cores.
-BATCH_TOKENS = 800
-# OpenVINO keeps 0.3 to 0.8 MB for every shape it has seen, so shapes are made to repeat; only a short query keeps
-# its length, as it would notice the padding.
-LENGTH_STEP = 8
-SHORT_QUERY = 32
+SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
 QUERY_CACHE = 1024
+GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
@@ -75,6 +76,9 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector for each text, in order; InvalidRequest when one is over the window."""
 
+    def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
+        """The same, without waiting for it."""
+
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a text of any length, before all bulk work that waits; not writable."""
 
@@ -83,9 +87,8 @@ class Runtime(Protocol):
     """Runs the model's graph."""
 
     device: str
-
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        """Vectors of the texts (batch, dimensions), or of their tokens (batch, length, dimensions)."""
+    query: Run  # as soon as possible
+    streams: Sequence[Run]  # all at the same time, beside each other and beside `query`
 
 
 class SentenceEmbedder:
@@ -98,13 +101,18 @@ class SentenceEmbedder:
         self.max_tokens = files.max_tokens
         self.device = runtime.device
         self.tokenizer = Tokenizer(files.tokenizer)
-        self.gate = Gate()
         self._pooling = files.pooling
         self._runtime = runtime
+        self._querying = Lock()
+        self.bulk = Bulk([partial(self._embedded, run) for run in runtime.streams], self._alone, files.dimensions)
         self._query = lru_cache(maxsize=QUERY_CACHE)(self._embed_query)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector for each text, in order; InvalidRequest when one is over the window."""
+        return self.begin(texts).result()
+
+    def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
+        """The same, without waiting for it: only what is wrong with the texts is told at once."""
         ids = self.tokenizer.ids(texts)
         lengths = [len(tokens) for tokens in ids]
         if lengths and max(lengths) > self.max_tokens:
@@ -115,11 +123,7 @@ class SentenceEmbedder:
                 tokens=lengths[number],
                 max_tokens=self.max_tokens,
             )
-        vectors = np.empty((len(ids), self.dimensions), np.float32)
-        for batch in _batches(lengths):
-            with self.gate.bulk():
-                vectors[batch] = self._run([ids[number] for number in batch])
-        return vectors
+        return self.bulk.submit(ids)
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a text of any length, before all bulk work that waits; not writable.
@@ -137,23 +141,27 @@ class SentenceEmbedder:
     def _embed_query(self, text: str) -> Vectors:
         total = np.zeros(self.dimensions, np.float32)
         for window in self.tokenizer.windows(text, self.max_tokens):
-            with self.gate.query():
-                total += len(window) * self._run([window])[0]
+            with self.bulk.query():
+                total += len(window) * self._alone([window])[0]
         vector = _unit(total)
         vector.setflags(write=False)  # every asker gets this one
         return vector
 
-    def _run(self, batch: Sequence[Sequence[int]]) -> Vectors:
+    def _alone(self, batch: Sequence[Sequence[int]]) -> Vectors:
+        with self._querying:
+            return self._embedded(self._runtime.query, batch)
+
+    def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of one batch of token ids."""
         longest = max(map(len, batch))
         exact = len(batch) == 1 and longest <= SHORT_QUERY
-        width = longest if exact else min(_rounded(longest), self.max_tokens)
+        width = longest if exact else min(rounded(longest), self.max_tokens)
         input_ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros_like(input_ids)
         for row, tokens in enumerate(batch):
             input_ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        output = self._runtime.run(input_ids, mask)
+        output = run(input_ids, mask)
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
         return _unit(output)
@@ -164,72 +172,14 @@ def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
     files = describe(model_dir)
     opened = open_runtime(files.graph, runtime)
     shortest = np.ones((1, 2), np.int64)
-    dimensions = opened.run(shortest, shortest).shape[-1]
+    # One after the other: OpenVINO's binding can lock itself up when two threads use it for the very first time.
+    (dimensions,) = {run(shortest, shortest).shape[-1] for run in (opened.query, *opened.streams)}
     if dimensions != files.dimensions:
         raise Unavailable(
             f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
             "Check KB_MODEL_DIR."
         )
     return SentenceEmbedder(files, opened)
-
-
-class Gate:
-    """Lets one through at a time: queries first, otherwise in the order of arrival."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._busy = False
-        self._queries: deque[Event] = deque()
-        self._bulk: deque[Event] = deque()
-
-    @property
-    def waiting(self) -> int:
-        return len(self._queries) + len(self._bulk)
-
-    def query(self) -> AbstractContextManager[None]:
-        return self._passage(self._queries)
-
-    def bulk(self) -> AbstractContextManager[None]:
-        return self._passage(self._bulk)
-
-    @contextmanager
-    def _passage(self, line: deque[Event]) -> Iterator[None]:
-        turn = Event()
-        with self._lock:
-            if self._busy:
-                line.append(turn)
-            else:
-                self._busy = True
-                turn.set()
-        turn.wait()
-        try:
-            yield
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        """Hand over to the next in person: whoever comes now cannot slip in between."""
-        with self._lock:
-            if line := self._queries or self._bulk:
-                line.popleft().set()
-            else:
-                self._busy = False
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of the texts that go together: of like length, so that little is padding."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * _rounded(lengths[number]) > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def _rounded(length: int) -> int:
-    return math.ceil(length / LENGTH_STEP) * LENGTH_STEP
 
 
 def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
@@ -260,31 +210,42 @@ def open_runtime(graph: Path, name: RuntimeName = "auto") -> Runtime:
 
 
 class OpenVino:
-    """The preferred runtime: in bfloat16, where the processor computes in it, twice as fast as any other."""
+    """The preferred runtime: in bfloat16, where the processor computes in it, twice as fast as any other.
+
+    The graph is compiled twice over the same weights: a query has all cores for itself, bulk work one core for each
+    stream. One stream on all cores would be slower in bulk, and a query would have to wait for it. What computes the
+    streams gives way to everything else (docs/decisions/002).
+    """
 
     def __init__(self, graph: Path) -> None:
         import openvino  # type: ignore[import-untyped]  # noqa: PLC0415
 
         self._graph = graph
+        cores = usable_cores()
         with _translated(graph):
             core = openvino.Core()
             precision = "bf16" if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
-            options = {
-                "INFERENCE_NUM_THREADS": usable_cores(),
-                "INFERENCE_PRECISION_HINT": precision,
-                "PERFORMANCE_HINT": "LATENCY",
-            }
-            model = core.compile_model(graph, "CPU", options)
-            self._request = model.create_infer_request()
+            options = {"INFERENCE_NUM_THREADS": cores, "INFERENCE_PRECISION_HINT": precision}
+            model = core.read_model(graph)
+            alone = core.compile_model(model, "CPU", options | {"NUM_STREAMS": 1})
+            beside = _giving_way(lambda: core.compile_model(model, "CPU", options | {"NUM_STREAMS": cores}))
         self._inputs = _inputs(graph, [port.any_name for port in model.inputs])
         self._output = _output(graph, [port.any_name for port in model.outputs])
+        self.query = self._runner(alone)
+        self.streams: Sequence[Run] = [self._runner(beside) for _ in range(cores)]
         self.device = f"cpu (OpenVINO, {precision})"
 
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
+    def _runner(self, model: Any) -> Run:
         with _translated(self._graph):
-            feed = _feed(self._inputs, input_ids, attention_mask)
-            self._request.infer(feed, share_inputs=True, share_outputs=True)
-            return np.array(self._request.get_tensor(self._output).data)
+            request = model.create_infer_request()
+
+        def run(input_ids: Ids, attention_mask: Ids) -> Vectors:
+            with _translated(self._graph):
+                feed = _feed(self._inputs, input_ids, attention_mask)
+                request.infer(feed, share_inputs=True, share_outputs=True)
+                return np.array(request.get_tensor(self._output).data)
+
+        return run
 
 
 class OnnxRuntime:
@@ -303,12 +264,26 @@ class OnnxRuntime:
             self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
         self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
         self._output = _output(graph, [port.name for port in self._session.get_outputs()])
+        self.query: Run = self._run  # a session takes several at once
+        self.streams: Sequence[Run] = [self._run]
         self.device = f"{PROVIDERS[self._session.get_providers()[0]]} (ONNX Runtime, f32)"
 
-    def run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
+    def _run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
         with _translated(self._graph):
             feed = _feed(self._inputs, input_ids, attention_mask)
             return np.asarray(self._session.run([self._output], feed)[0])
+
+
+def _giving_way(work: Callable[[], Any]) -> Any:
+    """Do it in a thread of low priority; the threads that it starts inherit that."""
+
+    def lower() -> None:
+        if sys.platform == "linux":  # elsewhere the whole process would be meant
+            own = os.getpriority(os.PRIO_PROCESS, get_native_id())
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), max(own, GIVING_WAY))
+
+    with ThreadPoolExecutor(1, initializer=lower) as thread:
+        return thread.submit(work).result()
 
 
 @contextmanager

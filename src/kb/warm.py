@@ -7,6 +7,7 @@ whoever needs the model itself waits until it is loaded.
 import logging
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 from kb import model
@@ -66,6 +67,9 @@ class WarmingEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vector:
         return self._wait().embed(texts)
+
+    def begin(self, texts: Sequence[str]) -> "Future[Vector]":
+        return self._wait().begin(texts)
 
     def embed_query(self, text: str) -> Vector:
         return self._wait().embed_query(text)

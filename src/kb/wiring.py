@@ -6,6 +6,7 @@ from types import TracebackType
 
 from kb import terms
 from kb.doctor import Doctor
+from kb.embed import usable_cores
 from kb.engine import Engine
 from kb.errors import KBError
 from kb.ingest import ocr
@@ -69,7 +70,7 @@ class RunningEngine:
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
-        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt))
+        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), {"small": small_hands()})
         self._keywords = keywords = KeywordIndex()
         engine = Engine(
             settings,
@@ -142,3 +143,8 @@ class RunningEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def small_hands() -> int:
+    """How many small jobs run at once: while every core embeds one, others are cut and written."""
+    return usable_cores() + 2

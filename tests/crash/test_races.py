@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kb.wiring import small_hands
 from support import EngineProcess, Http
 
 LONG = "\n\n".join(f"Paragraph {number} keeps the worker busy with walruses and ledgers." * 4 for number in range(80))
@@ -25,8 +26,9 @@ def http(data_dir: Path) -> Iterator[Http]:
 
 
 def keep_busy(http: Http, with_what: str) -> None:
-    """A job ahead of all others."""
-    http.add_file("long.txt", LONG.replace("walrus", with_what).encode(), wait=0)
+    """Jobs ahead of all others, one for every hand."""
+    for number in range(small_hands()):
+        http.add_file("long.txt", LONG.replace("walrus", f"{with_what} {number}").encode(), wait=0)
 
 
 def test_going_back_to_an_old_content_wins_over_a_newer_one_that_still_waits(http: Http) -> None:
@@ -61,7 +63,7 @@ def test_a_replaced_original_is_gone_at_once(http: Http, data_dir: Path) -> None
 
 def test_deleting_a_document_while_its_new_content_is_prepared_loses_nothing_that_was_accepted(http: Http) -> None:
     at = [("source_path", "/race/growing.txt")]
-    data = LONG.replace("walrus", "okapi").encode()
+    data = 3 * LONG.replace("walrus", "okapi").encode()
     first = http.add_file("growing.txt", b"short at first", at).json["document_id"]
     job_id = http.add_file("growing.txt", data, at, wait=0).json["job_id"]
     while http("GET", f"/api/v1/jobs/{job_id}").json["completed_steps"] == 0:
@@ -87,7 +89,7 @@ def test_a_file_that_was_overtaken_while_it_waited_is_not_kept(http: Http, data_
 
 
 def test_clearing_all_while_a_job_runs_cancels_it(http: Http) -> None:
-    job_id = http.add_file("cleared.txt", LONG.replace("walrus", "gecko").encode(), wait=0).json["job_id"]
+    job_id = http.add_file("cleared.txt", 3 * LONG.replace("walrus", "gecko").encode(), wait=0).json["job_id"]
     while http("GET", f"/api/v1/jobs/{job_id}").json["completed_steps"] == 0:
         time.sleep(0.01)
     assert http("DELETE", "/api/v1/documents?confirm=DELETE%20ALL").status == 200

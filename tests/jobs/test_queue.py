@@ -1,6 +1,8 @@
 """The queue on a real database: bounded, fair between lanes, and patient only so long."""
 
 import threading
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,11 @@ def submit(database: SQLiteDatabase, queue: Queue, job_id: str, lane: str = "sma
 def claim(database: SQLiteDatabase, lane: str = "small") -> Row | None:
     with database.write() as tx:
         return tx.claim_job(lane, "2100-01-01T00:00:00Z")
+
+
+def jobs_of(database: SQLiteDatabase) -> Counter[str]:
+    with database.read() as tx:
+        return Counter(job.status for job in jobs.page(tx, None, 100, 0)[0])
 
 
 def test_a_full_queue_takes_nothing_more(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +76,28 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
         worker.stop()
     with database.read() as tx:
         assert {job.status for job in jobs.page(tx, None, 10, 0)[0]} == {"completed"}
+
+
+def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    together = threading.Barrier(3)
+
+    def run(job: Row, _: object) -> None:
+        together.wait(30)
+        with database.write() as tx:
+            jobs.complete(tx, job["id"], None, None, 0)
+
+    worker = Worker(queue, run, {"small": 3})
+    worker.start()
+    try:
+        for number in range(6):
+            submit(database, queue, f"job-{number}")
+        deadline = time.monotonic() + 30
+        while jobs_of(database) != {"completed": 6} and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        worker.stop()
+    assert jobs_of(database) == {"completed": 6}
 
 
 def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: SQLiteDatabase) -> None:

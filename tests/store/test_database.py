@@ -41,6 +41,18 @@ def test_foreign_keys_are_really_on(database: SQLiteDatabase) -> None:
         tx.run("INSERT INTO tags (document_id, tag) VALUES (12345, 'x')")
 
 
+def test_only_a_durable_write_waits_for_the_disk(database: SQLiteDatabase) -> None:
+    full = {name: expected for name, _, expected in PRAGMAS}["synchronous"]
+    with pytest.raises(ZeroDivisionError), database.write(durable=False) as tx:
+        raise ZeroDivisionError
+    with database.write(durable=False) as tx:
+        assert tx.value("PRAGMA synchronous") < full
+        tx.run("INSERT INTO meta (key, value) VALUES ('a', 'x')")
+    assert count(database) == 1
+    with database.write() as tx:
+        assert tx.value("PRAGMA synchronous") == full
+
+
 def test_a_write_that_fails_leaves_nothing(database: SQLiteDatabase) -> None:
     with pytest.raises(ZeroDivisionError), database.write() as tx:
         tx.run("INSERT INTO meta (key, value) VALUES ('a', 'x')")

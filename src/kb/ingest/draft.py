@@ -1,9 +1,10 @@
 """A document on its way: what is known and written of it so far."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from kb.ingest.extract.part import Part
-from kb.ingest.prepare import Placed
+from kb.ingest.prepare import Finish, Placed
 from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store.chunks import NewChunk
 
@@ -20,6 +21,8 @@ class Draft:
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)
     waiting: list[Placed] = field(default_factory=list)  # passages that are not embedded yet
+    begun: deque[Finish] = field(default_factory=deque)  # batches that are being embedded
+    handed_in: int = 0  # passages that are embedded or being embedded
     written: list[tuple[int, NewChunk]] = field(default_factory=list)
 
     @property

@@ -10,7 +10,7 @@ from contextlib import closing
 from kb.errors import JobFailure, JobSlow
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
-from kb.ingest.prepare import BATCH, Preparer
+from kb.ingest.prepare import AHEAD, BATCH, Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.request import AddRequest, Known, fill_in, known, settled, supersede
 from kb.ingest.sandbox import Sandbox
@@ -22,6 +22,7 @@ from kb.store.documents import Content
 from kb.store.originals import Originals
 
 TITLE_CHARACTERS = 200
+ATTEMPTS = 5  # when others create and delete the same document meanwhile
 
 
 class MovedError(Exception):
@@ -50,16 +51,18 @@ class Pipeline:
     def run(self, job: Row, interrupt: Callable[[], None]) -> None:
         """Do one job; `interrupt` raises between steps when it should stop. JobFailure: it cannot be read."""
         request = AddRequest.from_payload(job["payload"])
-        try:
-            self._attempt(job, request, interrupt)
-        except MovedError:
-            self._attempt(job, request, interrupt)
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self._attempt(job, request, interrupt)
+            except MovedError:
+                interrupt()
+        return self._attempt(job, request, interrupt)
 
     def _attempt(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> None:
-        with self._database.write() as tx:
-            if self._answered(tx, job, request):
-                return
-            document_id, revision = self._place(tx, request)
+        place = self._begin(job, request)
+        if place is None:
+            return
+        document_id, revision = place
         try:
             draft = self._write(job, request, document_id, revision, interrupt)
             with self._database.write() as tx:
@@ -67,6 +70,18 @@ class Pipeline:
         except BaseException:
             self._withdraw(document_id, revision)
             raise
+
+    def _begin(self, job: Row, request: AddRequest) -> tuple[int, int] | None:
+        """A document and a revision to write to; None when there is nothing to do any more."""
+        with self._database.read() as tx:
+            new = known(tx, request) is None
+        if new:
+            # Nothing is lost with it: until the document is published, its job begins again after a power cut.
+            with self._database.write(durable=False) as tx:
+                if known(tx, request) is None:
+                    return self._place(tx, request)
+        with self._database.write() as tx:
+            return None if self._answered(tx, job, request) else self._place(tx, request)
 
     def _answered(self, tx: Transaction, job: Row, request: AddRequest) -> bool:
         """Whether somebody else added the same, or something newer, while this job waited."""
@@ -102,26 +117,35 @@ class Pipeline:
                 draft.title = draft.title or self._title(request, part)
                 draft.take(part, self._preparer.passages(part, kind, draft.offset))
                 steps.part_done(part)
-                whole = len(draft.waiting) // BATCH * BATCH
-                self._embed(draft, whole, interrupt, steps)
-        self._embed(draft, len(draft.waiting), interrupt, steps)
+                while len(draft.waiting) >= BATCH:
+                    self._hand_in(draft)
+                    self._write_begun(draft, AHEAD, interrupt, steps)
+        if draft.waiting:
+            self._hand_in(draft)
+        self._write_begun(draft, 0, interrupt, steps)
         if not draft.written:
             raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
         return draft
 
-    def _embed(self, draft: Draft, count: int, interrupt: Callable[[], None], steps: Steps) -> None:
-        """Embed and write the first `count` of the passages that wait."""
-        assert draft.title is not None or not count
-        total = len(draft.written) + len(draft.waiting)
-        passages, draft.waiting = draft.waiting[:count], draft.waiting[count:]
-        for batch in self._preparer.batches(passages, draft.title or "", first=len(draft.written)):
+    def _hand_in(self, draft: Draft) -> None:
+        """Have the next passages embedded while the last ones are written."""
+        assert draft.title is not None
+        passages, draft.waiting = draft.waiting[:BATCH], draft.waiting[BATCH:]
+        draft.begun.append(self._preparer.begin(passages, draft.title, first=draft.handed_in))
+        draft.handed_in += len(passages)
+
+    def _write_begun(self, draft: Draft, but: int, interrupt: Callable[[], None], steps: Steps) -> None:
+        """Write all batches but the last so many, as soon as they are embedded."""
+        while len(draft.begun) > but:
+            batch = draft.begun.popleft()()
             interrupt()
-            with self._database.write() as tx:
+            # What nobody sees yet need not be safe yet: publishing makes all of it so.
+            with self._database.write(durable=False) as tx:
                 if not documents.exists(tx, draft.document_id):
                     raise MovedError
                 ids = chunks.add(tx, draft.document_id, draft.revision, batch)
                 draft.written += zip(ids, batch, strict=True)
-            steps.embedded(len(draft.written), total)
+            steps.embedded(len(draft.written), draft.handed_in + len(draft.waiting))
 
     def _parts(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
         if request.is_note:

@@ -1,7 +1,10 @@
 """From text to chunks that are ready to be written: cut, put in context, embedded, segmented."""
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from kb import terms
 from kb.embed import Embedder
@@ -15,6 +18,9 @@ from kb.store.meta import IndexVersions
 
 SPECIAL_TOKENS = 2  # what a BERT tokenizer adds to every text
 BATCH = 16  # chunks that are embedded and written at a time: half a second, so that a job stops soon
+AHEAD = 1  # batches of a document that are being embedded while another is written
+
+Finish = Callable[[], list[NewChunk]]  # waits until a batch is embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +58,50 @@ class Preparer:
         ]
 
     def batches(self, passages: Sequence[Placed], title: str, first: int = 0) -> Iterator[list[NewChunk]]:
-        """The passages, embedded; the first one becomes the chunk of that number."""
-        for at in range(0, len(passages), BATCH):
-            yield self._batch(passages[at : at + BATCH], title, first + at)
+        """The passages, embedded; the first one becomes the chunk of that number.
 
-    def _batch(self, passages: Sequence[Placed], title: str, first: int) -> list[NewChunk]:
-        vectors = self.embedded([(title, p.anchor.heading, p.text) for p in passages])
-        columns = [self.segmented(title, p.anchor.heading, p.text) for p in passages]
-        return [
-            NewChunk(
-                index=first + number,
-                text=passage.text,
-                anchor=passage.anchor,
-                title_terms=columns[number][0],
-                heading_terms=columns[number][1],
-                body_terms=columns[number][2],
-                vector=vectors[number],
-            )
-            for number, passage in enumerate(passages)
-        ]
+        Embedding begins with this call, before the first batch is asked for, and stays ahead of who takes them.
+        """
+        starts = iter(range(0, len(passages), BATCH))
+        begun = deque(self._begin_at(at, passages, title, first) for at in islice(starts, 1 + AHEAD))
+
+        def finished() -> Iterator[list[NewChunk]]:
+            while begun:
+                yield begun.popleft()()
+                begun.extend(self._begin_at(at, passages, title, first) for at in islice(starts, 1))
+
+        return finished()
+
+    def _begin_at(self, at: int, passages: Sequence[Placed], title: str, first: int) -> Finish:
+        return self.begin(passages[at : at + BATCH], title, first + at)
+
+    def begin(self, passages: Sequence[Placed], title: str, first: int) -> Finish:
+        """Have a batch embedded in the background; what is returned waits for it."""
+        vectors = self._begun([(title, p.anchor.heading, p.text) for p in passages])
+
+        def finish() -> list[NewChunk]:
+            columns = [self.segmented(title, p.anchor.heading, p.text) for p in passages]  # while it is embedded
+            return [
+                NewChunk(
+                    index=first + number,
+                    text=passage.text,
+                    anchor=passage.anchor,
+                    title_terms=columns[number][0],
+                    heading_terms=columns[number][1],
+                    body_terms=columns[number][2],
+                    vector=vector,
+                )
+                for (number, passage), vector in zip(enumerate(passages), vectors.result(), strict=True)
+            ]
+
+        return finish
 
     def embedded(self, passages: Sequence[tuple[str, str | None, str]]) -> Vector:
         """The vectors of passages, each given as title, heading and text."""
-        return self._embedder.embed(
+        return self._begun(passages).result()
+
+    def _begun(self, passages: Sequence[tuple[str, str | None, str]]) -> "Future[Vector]":
+        return self._embedder.begin(
             [self._in_context(text, shown(title, text), heading) for title, heading, text in passages]
         )
 

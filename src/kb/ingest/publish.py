@@ -32,11 +32,11 @@ class Publisher:
         revision: int,
         written: Sequence[tuple[int, NewChunk]],
     ) -> None:
-        """The chunks of this revision replace all others of the document."""
+        """The chunks of this revision replace those that were published; what others are still writing stays theirs."""
         if chunks.count(tx, document_id, revision) != len(written):
             raise KBError(f"Chunks of document {document_id} are missing; nothing was changed. Retry the job.")
-        documents.publish(tx, document_id, content, revision, len(written))
-        chunks.remove_other_revisions(tx, document_id, keep=revision)
+        old = documents.publish(tx, document_id, content, revision, len(written))
+        chunks.remove_unpublished(tx, document_id, old)
         ids = [chunk_id for chunk_id, _ in written]
         lengths = [chunk.terms for _, chunk in written]
         vectors = np.stack([chunk.vector for _, chunk in written])

@@ -5,6 +5,7 @@ meanwhile is left alone: it was indexed by the same code. Until the swap nothing
 a process that dies in the middle loses nothing.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -21,6 +22,7 @@ from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
 from kb.store.chunks import NewChunk
 
+DOCUMENTS_AHEAD = 8  # that are being embedded while another is written
 SWEEP_BATCH = 50  # documents whose old chunks are removed at a time, so that no writer waits long
 
 
@@ -35,6 +37,15 @@ class SwappableIndex(Protocol):
         terms: Sequence[int],
         vectors: Vector,
     ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """One document whose new chunks are being embedded."""
+
+    document_id: int
+    old_revision: int
+    batches: Iterator[list[NewChunk]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +79,7 @@ class Reindexer:
     def run(self, job: Row, interrupt: Callable[[], None]) -> None:
         taken: list[tuple[int, int]] = []  # document and revision of what this run writes or replaces
         try:
-            made = [self._remake(document_id, interrupt, taken) for document_id in self._progress(job)]
-            remade = [one for one in made if one is not None]
+            remade = [one for one in self._remade(job, interrupt, taken) if one is not None]
             with self._database.write() as tx:
                 self._settle(tx, job, [one for one in remade if self._swap(tx, one)])
             taken += [(one.document_id, one.old_revision) for one in remade]
@@ -82,13 +92,23 @@ class Reindexer:
             ids = tx.column("SELECT id FROM published ORDER BY id")
         for number, document_id in enumerate(ids):
             if number % 10 == 0:
-                with self._database.write() as tx:
+                with self._database.write(durable=False) as tx:
                     jobs.progress(tx, job["id"], number, len(ids), f"Indexing document {number + 1} of {len(ids)}")
                     tx.after_commit(lambda: self._changed(job["id"]))
             yield document_id
 
-    def _remake(self, document_id: int, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Remade | None:
-        """Write a document's new chunks where nobody sees them."""
+    def _remade(self, job: Row, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Iterator[Remade | None]:
+        """Each document anew; while one is written, the next ones are being embedded."""
+        begun: deque[Begun] = deque()
+        for document_id in self._progress(job):
+            if (one := self._begin(document_id)) is not None:
+                begun.append(one)
+            if len(begun) > DOCUMENTS_AHEAD:
+                yield self._remake(begun.popleft(), interrupt, taken)
+        while begun:
+            yield self._remake(begun.popleft(), interrupt, taken)
+
+    def _begin(self, document_id: int) -> Begun | None:
         with self._database.read() as tx:
             row = tx.row("SELECT * FROM published WHERE id = :id", {"id": document_id})
             if row is None:
@@ -96,12 +116,17 @@ class Reindexer:
             document = documents.as_documents(tx, [row])[0]
             text = documents.text(tx, document_id)
             old = chunks.of_document(tx, document_id, 0, None)
+        passages = passages_again(self._preparer, document, text, old)
+        return Begun(document_id, row["revision"], self._preparer.batches(passages, document.title))
+
+    def _remake(self, begun: Begun, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Remade | None:
+        """Write a document's new chunks where nobody sees them."""
+        document_id = begun.document_id
         revision: int | None = None
         written: list[tuple[int, NewChunk]] = []
-        passages = passages_again(self._preparer, document, text, old)
-        for batch in self._preparer.batches(passages, document.title):
+        for batch in begun.batches:
             interrupt()
-            with self._database.write() as tx:
+            with self._database.write(durable=False) as tx:
                 if not tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}):
                     return None
                 if revision is None:
@@ -109,7 +134,7 @@ class Reindexer:
                     taken.append((document_id, revision))
                 ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
             written += zip(ids, batch, strict=True)
-        return Remade(document_id, row["revision"], revision, written) if revision else None
+        return Remade(document_id, begun.old_revision, revision, written) if revision else None
 
     def _swap(self, tx: Transaction, one: Remade) -> bool:
         """Unless the document changed or went away, its new chunks are its chunks."""

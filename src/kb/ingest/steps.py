@@ -35,7 +35,7 @@ class Steps:
     def _record(self, completed: int, total: int, step: str) -> None:
         if time.monotonic() - self._recorded < EVERY:
             return
-        with self._database.write() as tx:
+        with self._database.write(durable=False) as tx:
             jobs.progress(tx, self._job_id, completed, total, step)
             tx.after_commit(self._changed)
         self._recorded = time.monotonic()

@@ -42,7 +42,8 @@ class Queue:
             with self._database.read() as tx:
                 waiting = jobs.waits(tx, lane)
             if waiting:
-                with self._database.write() as tx:
+                # A claim that a power cut undoes is made again.
+                with self._database.write(durable=False) as tx:
                     if job := tx.claim_job(lane, now()):
                         return job
             with self._wake:

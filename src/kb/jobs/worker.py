@@ -1,8 +1,8 @@
-"""The worker: one thread per lane that claims a job, runs it and records how it ended."""
+"""The worker: threads, each of one lane, that claim a job, run it and record how it ended."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kb.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
 from kb.jobs.queue import LANES, Queue
@@ -20,20 +20,23 @@ Run = Callable[[Row, Interrupt], None]
 class Worker:
     """`run` does one job and records its success; what it raises is recorded here.
 
-    It is given a function to call between its steps, which raises when the job should not go on.
+    It is given a function to call between its steps, which raises when the job should not go on. `hands` says how many
+    jobs of a lane may run at once, one unless it is named.
     """
 
-    def __init__(self, queue: Queue, run: Run) -> None:
+    def __init__(self, queue: Queue, run: Run, hands: Mapping[str, int] | None = None) -> None:
         self._queue = queue
         self._run = run
         self.stopping = threading.Event()
-        self._threads = {
-            lane: threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}") for lane in LANES
-        }
+        self._threads = [
+            (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
+            for lane in LANES
+            for number in range((hands or {}).get(lane, 1))
+        ]
 
     def start(self, *lanes: str) -> None:
         """Begin with these lanes, or with all that have not begun yet."""
-        for lane, thread in self._threads.items():
+        for lane, thread in self._threads:
             if (not lanes or lane in lanes) and not thread.is_alive() and not self.stopping.is_set():
                 thread.start()
 
@@ -41,7 +44,7 @@ class Worker:
         """Take no further job; the ones that run end, or go back into the queue at their next step."""
         self.stopping.set()
         self._queue.stop()
-        for thread in self._threads.values():
+        for _, thread in self._threads:
             if thread.is_alive():
                 thread.join()
 

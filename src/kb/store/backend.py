@@ -117,7 +117,13 @@ class Database(Protocol):
     @property
     def name(self) -> str: ...
     def read(self) -> AbstractContextManager[Transaction]: ...
-    def write(self) -> AbstractContextManager[Transaction]: ...
+    def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """What is not durable is seen by everybody at once and survives this process, but maybe not a power cut.
+
+        Every durable write makes those before it durable too.
+        """
+        ...
+
     @property
     def changes(self) -> int:
         """How many writes were committed; while it stays the same, so does what a read sees."""

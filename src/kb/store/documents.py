@@ -98,8 +98,8 @@ def reserve(tx: Transaction) -> int:
     return int(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
 
 
-def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> None:
-    """Make a revision the document's content. Other bytes than before count as a new version."""
+def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> int:
+    """Make a revision the document's content. Other bytes than before count as a new version. The old revision."""
     old = tx.row("SELECT version, revision, content_hash FROM documents WHERE id = :id", {"id": document_id})
     if old is None:
         raise NotFound(f"Document {document_id} was deleted while its new content was being prepared.")
@@ -118,6 +118,7 @@ def publish(tx: Transaction, document_id: int, content: Content, revision: int, 
             "updated_at": now() if known else None,
         },
     )
+    return int(old["revision"])
 
 
 def find(tx: Transaction, ref: int | str) -> Row:

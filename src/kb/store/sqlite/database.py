@@ -129,9 +129,8 @@ class SQLiteDatabase:
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Iterator[SQLiteTransaction]:
-        with self._writer, translated():
-            connection = self._connection()
+    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        with self._writer, translated(), self._synchronous(durable) as connection:
             connection.execute("BEGIN IMMEDIATE")
             transaction = SQLiteTransaction(connection)
             try:
@@ -144,6 +143,19 @@ class SQLiteDatabase:
             self.changes += 1
             self._written = time.monotonic()
             transaction.committed()
+
+    @contextmanager
+    def _synchronous(self, durable: bool) -> Iterator[apsw.Connection]:
+        """Without waiting for the disk, a commit is in the log all the same, and the next one that waits covers it."""
+        connection = self._connection()
+        if durable:
+            yield connection
+            return
+        connection.execute("PRAGMA synchronous=NORMAL")
+        try:
+            yield connection
+        finally:
+            connection.execute("PRAGMA synchronous=FULL")
 
     def settle(self) -> None:
         with self._writer:
