@@ -16,7 +16,7 @@ def unit(rows: np.ndarray) -> Vector:
 
 @pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
 @pytest.mark.parametrize("count", [0, 1, 50])
-@pytest.mark.parametrize("shared_from", [0, 100])
+@pytest.mark.parametrize("shared_from", [0, 10**9])
 def test_distances_are_the_bits_that_differ(
     dimensions: int, count: int, shared_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -26,6 +26,10 @@ def test_distances_are_the_bits_that_differ(
     question = RANDOM.normal(size=(1, dimensions)).astype(np.float32)
     found = signs.distances(signs.pack(rows), signs.pack(question))
     assert found.tolist() == np.count_nonzero((rows > 0) != (question > 0), axis=1).tolist()
+    assert signs.Counting(signs.pack(rows), signs.pack(question)).result().tolist() == found.tolist()
+    some = np.arange(0, count, 3)
+    among = signs.Counting(signs.pack(rows), signs.pack(question), some).result()
+    assert [int(d) for d in among if d != signs.FAR] == found[some].tolist()
 
 
 def test_a_bound_falls_with_the_distance_and_says_how_far_a_cosine_reaches() -> None:

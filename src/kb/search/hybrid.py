@@ -88,8 +88,10 @@ class Searcher:
 
     def _legs(self, tx: Transaction, snapshot: Snapshot, query: Query, changes: int) -> Legs:
         scope = self._scopes.of(tx, snapshot, query.request.filter, changes)
-        keywords = None if query.request.mode == "vector" else self._keywords.search(tx, scope, query.terms)
         dense = None if query.vector is None else Dense(scope, query.vector)
+        if dense is not None and scope.chunks > self._exact_up_to:
+            dense.begin()
+        keywords = None if query.request.mode == "vector" else self._keywords.search(tx, scope, query.terms)
         return Legs(scope, keywords, dense, query.trust)
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ from kb.terms import STOP_WORDS
 K1 = 1.2
 B = 0.75
 ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
-SAMPLE = 256  # chunks that tell which terms are frequent
-FREQUENT = 0.02  # share of the chunks that hold a term
+SAMPLE = 1000  # chunks that tell which terms are frequent
+FREQUENT = 0.005  # share of the chunks that hold a term
 
 Scores = NDArray[np.float32]
 
@@ -47,8 +48,9 @@ class Keywords:
         else:
             at = at.within(scope.holds, scope.holds_document)
             passages, whole = worth(at, scope)
-        np.add.at(self._passages, at.places, passages)  # four times as fast as an indexed +=
-        np.add.at(self._whole, at.numbers, whole)
+        # With indices of this very type it is four times as fast as an indexed +=.
+        np.add.at(self._passages, at.places.astype(np.intp), passages)
+        np.add.at(self._whole, at.numbers.astype(np.intp), whole)
 
     @cached_property
     def hits(self) -> Places:
@@ -124,8 +126,9 @@ def worth(at: TermPlaces, scope: Scope) -> tuple[Scores, Scores]:
     )
 
 
-def bm25(counts: Scores, lengths: NDArray[np.int32], mean_length: float, of: int) -> Scores:
+def bm25(occurrences: NDArray[Any], lengths: NDArray[np.int32], mean_length: float, of: int) -> Scores:
     """Of one term in the texts that hold it; `of` counts all texts."""
+    counts = occurrences.astype(np.float32)
     rarity = np.log1p((of - len(counts) + 0.5) / (len(counts) + 0.5))
     score = lengths.astype(np.float32)
     score *= np.float32(K1 * B / mean_length)

@@ -17,11 +17,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.live import Numbers, Places, Snapshot
+from kb.search.live import Snapshot
 from kb.store.backend import Postings, Transaction
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
-LOCATED_POSTINGS = 4_000_000  # of some 30 bytes each
+LOCATED_POSTINGS = 16_000_000  # of some 15 bytes each
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 
 
@@ -55,12 +55,12 @@ class Compact:
 
 @dataclass(slots=True)
 class TermPlaces:
-    """Where a term occurs at one moment, and how often: in passages, and in whole documents."""
+    """Where a term occurs at one moment, and how often: in passages, and in whole documents. In few bytes too."""
 
-    places: Places
-    counts: NDArray[np.float32]
-    numbers: Numbers  # of the documents
-    totals: NDArray[np.float32]
+    places: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+    numbers: NDArray[np.int32]  # of the documents
+    totals: NDArray[np.uint32]
     worth: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
 
     def __len__(self) -> int:
@@ -68,20 +68,20 @@ class TermPlaces:
 
     @staticmethod
     def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
-        places, counts = snapshot.places_of(postings.chunk_ids).astype(np.int64), postings.counts
+        places, counts = snapshot.places_of(postings.chunk_ids), postings.counts
         if len(places) and places.min() < 0:
-            there = places >= 0
+            there = np.flatnonzero(places >= 0)
             places, counts = places[there], counts[there]
         if np.any(places[1:] < places[:-1]):  # published in another order than written
             order = np.argsort(places)
             places, counts = places[order], counts[order]
-        weights = counts.astype(np.float32)
-        owners = snapshot.owners[places].astype(np.int64)
-        new = np.flatnonzero(np.diff(owners, prepend=-1))
-        return TermPlaces(places, weights, owners[new], np.add.reduceat(weights, new) if len(new) else weights)
+        owners = snapshot.owners[places]
+        new = np.flatnonzero(np.diff(owners, prepend=np.int32(-1)))
+        totals = np.add.reduceat(counts, new, dtype=np.uint32) if len(new) else np.empty(0, np.uint32)
+        return TermPlaces(places, counts, owners[new], totals)
 
     def within(self, holds: NDArray[np.bool_], holds_document: NDArray[np.bool_]) -> "TermPlaces":
-        own, owned = holds[self.places], holds_document[self.numbers]
+        own, owned = np.flatnonzero(holds[self.places]), np.flatnonzero(holds_document[self.numbers])
         return TermPlaces(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
 
     def holds(self, place: int) -> bool:

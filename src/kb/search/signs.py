@@ -6,7 +6,8 @@ most, and only those that may matter are looked at exactly. Figures: docs/decisi
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,10 @@ Distances = NDArray[np.uint16]
 FAR = np.uint16(np.iinfo(np.uint16).max)  # farther than any: what does not take part
 LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
 SAMPLE = 256  # vectors by which it is checked that these coins are fair
-BLOCK = 65_536  # rows at a time, so that what is in between stays in the processor's cache
+BLOCK = 131_072  # rows at a time, so that what is in between stays in the processor's cache
 WORD = 64
-SHARED_FROM = 200_000  # rows from which on it is worth waking up the other cores
+SHARED_FROM = 300_000  # rows for which it is worth waking up the other cores
+PICKING = 4  # how much longer a row takes that is picked from among others
 THREADS = ThreadPoolExecutor(usable_cores(), "signs")
 
 
@@ -43,16 +45,42 @@ def pack(vectors: Vector) -> list[Words]:
 
 def distances(signs: Sequence[Words], question: Sequence[Words]) -> Distances:
     """In how many bits each row differs from the question's only row."""
-    size = len(signs[0])
-    total = np.zeros(size, np.uint16)
-    share = size if size < SHARED_FROM else -(-size // usable_cores())
-    starts = range(0, size, share or 1)
-    if len(starts) <= 1:
-        count(signs, question, total)
-    else:
-        parts = [slice(start, start + share) for start in starts]
-        list(THREADS.map(lambda part: count([column[part] for column in signs], question, total[part]), parts))
+    total = np.zeros(len(signs[0]), np.uint16)
+    count(signs, question, total)
     return total
+
+
+class Counting:
+    """The same for all rows or some (the others are `FAR`); what takes long, on all cores while this one goes on."""
+
+    def __init__(
+        self, signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]] | None = None
+    ) -> None:
+        self._signs = signs
+        self._question = question
+        self._total = np.zeros(len(signs[0]), np.uint16) if at is None else np.full(len(signs[0]), FAR)
+        rows = len(self._total) if at is None else len(at)
+        takes_long = rows * (1 if at is None else PICKING) >= SHARED_FROM
+        share = -(-rows // usable_cores()) if takes_long else rows
+        parts = [slice(start, start + share) for start in range(0, rows, max(share, 1))]
+        self._running: list[Future[None]] = []
+        for part in parts:
+            if takes_long:
+                self._running.append(THREADS.submit(self._count, part, at))
+            else:
+                self._count(part, at)
+
+    def result(self) -> Distances:
+        for part in self._running:
+            part.result()
+        return self._total
+
+    def _count(self, part: slice, at: NDArray[np.integer[Any]] | None) -> None:
+        if at is None:
+            count([column[part] for column in self._signs], self._question, self._total[part])
+        else:
+            some = at[part]
+            self._total[some] = distances([column[some] for column in self._signs], self._question)
 
 
 def count(signs: Sequence[Words], question: Sequence[Words], total: Distances) -> None:

@@ -32,6 +32,10 @@ class Dense:
         self._question = question
         self._question_signs = signs.pack(question[None])
 
+    def begin(self) -> None:
+        """Compare signs, as far as possible while the caller goes on."""
+        _ = self._counting, self._counting_wholes
+
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
         return products(self._snapshot.vectors, places, self._question)
@@ -41,9 +45,8 @@ class Dense:
         own = self.cosines(places)
         rows = self._snapshot.rows[self._snapshot.owners[places]]
         several = np.flatnonzero(rows >= 0)
-        distinct, at = np.unique(rows[several], return_inverse=True)
         whole = own.copy()
-        whole[several] = products(self._snapshot.wholes, distinct, self._question)[at]
+        whole[several] = products(self._snapshot.wholes, rows[several], self._question)
         return mean_of(own, whole)
 
     def bounds(self, places: Places) -> Cosines:
@@ -86,28 +89,30 @@ class Dense:
     @cached_property
     def _distances(self) -> signs.Distances:
         """By place."""
-        if self._scope.places is None:
-            return self._to_all(self._snapshot.signs, lambda: self._snapshot.alive)
-        return self._to_some(self._snapshot.signs, self._scope.places)
+        return self._among_the_living(self._counting, lambda: self._snapshot.alive)
 
     @cached_property
     def _whole_distances(self) -> signs.Distances:
         """By row of `wholes`."""
-        if self._scope.numbers is None:
-            alive, numbers = self._snapshot.document_alive, self._snapshot.whole_numbers
-            return self._to_all(self._snapshot.whole_signs, lambda: alive[numbers])
-        rows = self._snapshot.rows[self._scope.numbers]
-        return self._to_some(self._snapshot.whole_signs, rows[rows >= 0])
+        alive, numbers = self._snapshot.document_alive, self._snapshot.whole_numbers
+        return self._among_the_living(self._counting_wholes, lambda: alive[numbers])
 
-    def _to_all(self, held: list[signs.Words], alive: Callable[[], NDArray[np.bool_]]) -> signs.Distances:
-        distances = signs.distances(held, self._question_signs)
-        if not self._scope.is_everything:
+    @cached_property
+    def _counting(self) -> signs.Counting:
+        return signs.Counting(self._snapshot.signs, self._question_signs, self._scope.places)
+
+    @cached_property
+    def _counting_wholes(self) -> signs.Counting:
+        rows = None
+        if self._scope.numbers is not None:
+            rows = self._snapshot.rows[self._scope.numbers]
+            rows = rows[rows >= 0]
+        return signs.Counting(self._snapshot.whole_signs, self._question_signs, rows)
+
+    def _among_the_living(self, counting: signs.Counting, alive: Callable[[], NDArray[np.bool_]]) -> signs.Distances:
+        distances = counting.result()
+        if self._scope.numbers is None and not self._scope.is_everything:
             distances[~alive()] = signs.FAR
-        return distances
-
-    def _to_some(self, held: list[signs.Words], at: NDArray[np.integer[Any]]) -> signs.Distances:
-        distances = np.full(len(held[0]), signs.FAR, np.uint16)
-        distances[at] = signs.distances([column[at] for column in held], self._question_signs)
         return distances
 
 
