@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kb import terms
-from kb.search import postings
+from kb.search import keywords, postings
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.search.postings import PostingsCache
@@ -129,7 +129,8 @@ def test_memory_is_bounded_and_what_was_dropped_is_read_again(
     assert held.cache.size > 0
 
 
-def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held) -> None:
+def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "FREQUENT", 0.1)
     for number in range(60):
         held.add(f"the heron {'otter' if number % 2 else 'reeds'} {number}")
     index = KeywordIndex()

@@ -16,19 +16,18 @@ def unit(rows: np.ndarray) -> Vector:
 
 @pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
 @pytest.mark.parametrize("count", [0, 1, 50])
-@pytest.mark.parametrize("shared_from", [0, 10**9])
+@pytest.mark.parametrize("least_share", [7, 10**9])
 def test_distances_are_the_bits_that_differ(
-    dimensions: int, count: int, shared_from: int, monkeypatch: pytest.MonkeyPatch
+    dimensions: int, count: int, least_share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signs, "BLOCK", 16)
-    monkeypatch.setattr(signs, "SHARED_FROM", shared_from)
+    monkeypatch.setattr(signs, "LEAST_SHARE", least_share)
     rows = RANDOM.normal(size=(count, dimensions)).astype(np.float32)
     question = RANDOM.normal(size=(1, dimensions)).astype(np.float32)
     found = signs.distances(signs.pack(rows), signs.pack(question))
     assert found.tolist() == np.count_nonzero((rows > 0) != (question > 0), axis=1).tolist()
-    assert signs.Counting(signs.pack(rows), signs.pack(question)).result().tolist() == found.tolist()
     some = np.arange(0, count, 3)
-    among = signs.Counting(signs.pack(rows), signs.pack(question), some).result()
+    among = signs.distances(signs.pack(rows), signs.pack(question), some)
     assert [int(d) for d in among if d != signs.FAR] == found[some].tolist()
 
 

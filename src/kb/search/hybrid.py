@@ -8,7 +8,9 @@ nothing else.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +18,18 @@ from numpy.typing import NDArray
 from kb.embed import Embedder
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
 from kb.search.candidates import EXACT_UP_TO, Legs, candidates
-from kb.search.keywords import KeywordIndex
+from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
 from kb.search.passages import Passages
 from kb.search.query import Query, parse
-from kb.search.scope import Scopes
+from kb.search.scope import Scope, Scopes
 from kb.search.vectors import Dense
 from kb.store.backend import Database, Transaction
+from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
+THREADS = 16  # that look for words while others embed
 SPARE = 100  # places ranked beyond `top`, in case some vanish
 
 
@@ -37,6 +41,13 @@ class Ranking:
     scores: NDArray[np.float32]
     legs: Legs
     best: float  # the best score, also when min_score leaves out all
+
+
+class Moment(NamedTuple):
+    """The index in memory, and how often the database had changed before anything is read from it."""
+
+    snapshot: Snapshot
+    changes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +73,46 @@ class Searcher:
         self._exact_up_to = exact_up_to
         self._scopes = Scopes()
         self._passages = Passages()
+        self._threads = ThreadPoolExecutor(THREADS, "words")
 
     @property
     def cached_postings(self) -> int:
         return self._keywords.cached_postings
 
     def search(self, request: SearchRequest) -> Found:
+        moment = self._moment()
+        # The words are looked up while the question is embedded: that takes the longer of both, not the sum.
+        words = self._threads.submit(self._words, request, moment) if request.mode == "hybrid" else None
         query = parse(request, self._embedder)
+        scope, keywords = words.result() if words else self._words(request, moment)
         for _ in range(ATTEMPTS):
-            found, vanished = self._attempt(query)
+            found, vanished = self._attempt(query, scope, keywords, moment)
             if not vanished:
                 break
             self._database.settle()
+            moment = self._moment()
+            scope, keywords = self._words(request, moment)
         return found
 
-    def _attempt(self, query: Query) -> tuple[Found, bool]:
-        """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
-        snapshot = self._live.snapshot()
-        changes = self._database.changes
-        with self._database.read() as tx:
-            ranking = self._rank(self._legs(tx, snapshot, query, changes), query.request)
-            hits, vanished = self._load(tx, query.request, ranking, changes)
-            notice = None if hits else notice_for(tx, query, ranking)
-        return Found(self._fit(hits, query.request.max_tokens), notice), vanished
+    def _moment(self) -> Moment:
+        return Moment(self._live.snapshot(), self._database.changes)
 
-    def _legs(self, tx: Transaction, snapshot: Snapshot, query: Query, changes: int) -> Legs:
-        scope = self._scopes.of(tx, snapshot, query.request.filter, changes)
+    def _words(self, request: SearchRequest, moment: Moment) -> tuple[Scope, Keywords | None]:
+        """What is searched, and what the words say about it."""
+        with self._database.read() as tx:
+            scope = self._scopes.of(tx, moment.snapshot, request.filter, moment.changes)
+            if request.mode == "vector":
+                return scope, None
+            return scope, self._keywords.search(tx, scope, query_terms(request.query))
+
+    def _attempt(self, query: Query, scope: Scope, keywords: Keywords | None, moment: Moment) -> tuple[Found, bool]:
+        """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
         dense = None if query.vector is None else Dense(scope, query.vector)
-        if dense is not None and scope.chunks > self._exact_up_to:
-            dense.begin()
-        keywords = None if query.request.mode == "vector" else self._keywords.search(tx, scope, query.terms)
-        return Legs(scope, keywords, dense, query.trust)
+        ranking = self._rank(Legs(scope, keywords, dense, query.trust), query.request)
+        with self._database.read() as tx:
+            hits, vanished = self._load(tx, query.request, ranking, moment.changes)
+            notice = None if hits else notice_for(tx, query.request, ranking)
+        return Found(self._fit(hits, query.request.max_tokens), notice), vanished
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
         chosen = candidates(legs, request.top, self._exact_up_to)

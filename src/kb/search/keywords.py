@@ -25,8 +25,8 @@ from kb.terms import STOP_WORDS
 K1 = 1.2
 B = 0.75
 ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
-SAMPLE = 1000  # chunks that tell which terms are frequent
-FREQUENT = 0.005  # share of the chunks that hold a term
+SAMPLE = 4000  # chunks that tell which terms are frequent
+FREQUENT = 0.001  # share of the chunks that hold a term
 
 Scores = NDArray[np.float32]
 
@@ -109,8 +109,9 @@ class KeywordIndex:
         for term, count in seen.most_common():
             if count < FREQUENT * len(rows) or self._postings.is_half_full or stopping.is_set():
                 return
+            snapshot = live.snapshot()
             with database.read() as tx:
-                self._postings.of(tx, live.snapshot(), [term])
+                self.search(tx, Scope.unfiltered(snapshot), [term])
 
     def search(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)

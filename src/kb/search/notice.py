@@ -2,33 +2,35 @@
 
 from typing import TYPE_CHECKING
 
-from kb.search.query import Query
+from kb.nouns import SearchRequest
 from kb.store import jobs
 from kb.store.backend import Transaction
+from kb.terms import query_terms
 
 if TYPE_CHECKING:
     from kb.search.hybrid import Ranking
 
 
-def notice_for(tx: Transaction, query: Query, ranking: "Ranking") -> str:
-    return " ".join(part for part in (reason(query, ranking), unfinished(tx)) if part)
+def notice_for(tx: Transaction, request: SearchRequest, ranking: "Ranking") -> str:
+    return " ".join(part for part in (reason(request, ranking), unfinished(tx)) if part)
 
 
-def reason(query: Query, ranking: "Ranking") -> str:
+def reason(request: SearchRequest, ranking: "Ranking") -> str:
     scope, keywords = ranking.legs.scope, ranking.legs.keywords
-    only_words = query.request.mode == "fts"
+    only_words = request.mode == "fts"
     if scope.snapshot.count == 0:
         return "The knowledge base is empty: add something first (kb add, kb addnote)."
-    if only_words and not query.terms:
-        return "The query holds no word or number to look for."
     if only_words and keywords is not None and not keywords.terms:
-        return f"No term of the query is known here ({', '.join(query.terms[:8])}). Try mode 'hybrid' or other words."
+        terms = query_terms(request.query)
+        if not terms:
+            return "The query holds no word or number to look for."
+        return f"No term of the query is known here ({', '.join(terms[:8])}). Try mode 'hybrid' or other words."
     unfiltered = keywords.anywhere if only_words and keywords is not None else scope.snapshot.count
     if scope.matching == 0:
         return f"The filter matches no document; without it there are {unfiltered} matches."
     if ranking.legs.matches:
         return (
-            f"All {ranking.legs.matches} matches scored below min_score {query.request.min_score:g}; the best was "
+            f"All {ranking.legs.matches} matches scored below min_score {request.min_score:g}; the best was "
             f"{ranking.best:.3f}."
         )
     return f"The filter removed all {unfiltered} matches."

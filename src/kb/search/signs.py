@@ -6,7 +6,7 @@ most, and only those that may matter are looked at exactly. Figures: docs/decisi
 """
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by 
 SAMPLE = 256  # vectors by which it is checked that these coins are fair
 BLOCK = 131_072  # rows at a time, so that what is in between stays in the processor's cache
 WORD = 64
-SHARED_FROM = 300_000  # rows for which it is worth waking up the other cores
+LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
 PICKING = 4  # how much longer a row takes that is picked from among others
 THREADS = ThreadPoolExecutor(usable_cores(), "signs")
 
@@ -43,44 +43,28 @@ def pack(vectors: Vector) -> list[Words]:
     return [np.ascontiguousarray(words[:, at]) for at in range(words.shape[1])]
 
 
-def distances(signs: Sequence[Words], question: Sequence[Words]) -> Distances:
-    """In how many bits each row differs from the question's only row."""
-    total = np.zeros(len(signs[0]), np.uint16)
-    count(signs, question, total)
-    return total
+def distances(
+    signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]] | None = None
+) -> Distances:
+    """In how many bits each row, or each at `at`, differs from the question's only one; the others are `FAR`."""
+    total = np.zeros(len(signs[0]), np.uint16) if at is None else np.full(len(signs[0]), FAR)
 
-
-class Counting:
-    """The same for all rows or some (the others are `FAR`); what takes long, on all cores while this one goes on."""
-
-    def __init__(
-        self, signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]] | None = None
-    ) -> None:
-        self._signs = signs
-        self._question = question
-        self._total = np.zeros(len(signs[0]), np.uint16) if at is None else np.full(len(signs[0]), FAR)
-        rows = len(self._total) if at is None else len(at)
-        takes_long = rows * (1 if at is None else PICKING) >= SHARED_FROM
-        share = -(-rows // usable_cores()) if takes_long else rows
-        parts = [slice(start, start + share) for start in range(0, rows, max(share, 1))]
-        self._running: list[Future[None]] = []
-        for part in parts:
-            if takes_long:
-                self._running.append(THREADS.submit(self._count, part, at))
-            else:
-                self._count(part, at)
-
-    def result(self) -> Distances:
-        for part in self._running:
-            part.result()
-        return self._total
-
-    def _count(self, part: slice, at: NDArray[np.integer[Any]] | None) -> None:
+    def compare(part: slice) -> None:
         if at is None:
-            count([column[part] for column in self._signs], self._question, self._total[part])
+            count([column[part] for column in signs], question, total[part])
         else:
-            some = at[part]
-            self._total[some] = distances([column[some] for column in self._signs], self._question)
+            own = np.zeros(len(some := at[part]), np.uint16)
+            count([column[some] for column in signs], question, own)
+            total[some] = own
+
+    rows = len(total) if at is None else len(at)
+    share = max(-(-rows // usable_cores()), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
+    first, *others = [slice(start, start + share) for start in range(0, max(rows, 1), share)]
+    running = [THREADS.submit(compare, part) for part in others]
+    compare(first)
+    for part in running:
+        part.result()
+    return total
 
 
 def count(signs: Sequence[Words], question: Sequence[Words], total: Distances) -> None:

@@ -3,7 +3,6 @@
 Every cosine that an answer rests on is exact. Which ones are worth computing is told by bounds (`kb.search.signs`).
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -31,10 +30,6 @@ class Dense:
         self._snapshot = scope.snapshot
         self._question = question
         self._question_signs = signs.pack(question[None])
-
-    def begin(self) -> None:
-        """Compare signs, as far as possible while the caller goes on."""
-        _ = self._counting, self._counting_wholes
 
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
@@ -89,31 +84,26 @@ class Dense:
     @cached_property
     def _distances(self) -> signs.Distances:
         """By place."""
-        return self._among_the_living(self._counting, lambda: self._snapshot.alive)
+        distances = signs.distances(self._snapshot.signs, self._question_signs, self._scope.places)
+        if self._some_are_dead:
+            distances[~self._snapshot.alive] = signs.FAR
+        return distances
 
     @cached_property
     def _whole_distances(self) -> signs.Distances:
         """By row of `wholes`."""
-        alive, numbers = self._snapshot.document_alive, self._snapshot.whole_numbers
-        return self._among_the_living(self._counting_wholes, lambda: alive[numbers])
-
-    @cached_property
-    def _counting(self) -> signs.Counting:
-        return signs.Counting(self._snapshot.signs, self._question_signs, self._scope.places)
-
-    @cached_property
-    def _counting_wholes(self) -> signs.Counting:
         rows = None
         if self._scope.numbers is not None:
             rows = self._snapshot.rows[self._scope.numbers]
             rows = rows[rows >= 0]
-        return signs.Counting(self._snapshot.whole_signs, self._question_signs, rows)
-
-    def _among_the_living(self, counting: signs.Counting, alive: Callable[[], NDArray[np.bool_]]) -> signs.Distances:
-        distances = counting.result()
-        if self._scope.numbers is None and not self._scope.is_everything:
-            distances[~alive()] = signs.FAR
+        distances = signs.distances(self._snapshot.whole_signs, self._question_signs, rows)
+        if self._some_are_dead:
+            distances[~self._snapshot.document_alive[self._snapshot.whole_numbers]] = signs.FAR
         return distances
+
+    @property
+    def _some_are_dead(self) -> bool:
+        return self._scope.numbers is None and not self._scope.is_everything
 
 
 def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
