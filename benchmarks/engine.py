@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -126,6 +127,22 @@ class EngineProcess(KbProcess):
                 return
             time.sleep(0.1)
         raise RuntimeError("the engine did not become healthy")
+
+
+def until_read_ahead(engine: EngineProcess) -> None:
+    """Wait until the engine has read frequent words ahead, which it does on the side after its start."""
+    before = -1.0
+    while (held := _cached_postings(engine)) != before:
+        before = held
+        time.sleep(2)
+
+
+def _cached_postings(engine: EngineProcess) -> float:
+    with urllib.request.urlopen(f"{engine.url}/metrics") as answer:
+        found = re.search(r"^kb_cached_postings (\S+)$", answer.read().decode(), re.MULTILINE)
+    if found is None:
+        raise RuntimeError("the engine does not say how many postings it holds")
+    return float(found[1])
 
 
 @contextmanager

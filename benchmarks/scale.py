@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks import latency, machine
 from benchmarks.corpus import Corpus, Vectors, nearest, recall
-from benchmarks.engine import running_engine
+from benchmarks.engine import running_engine, until_read_ahead
 from benchmarks.latency import Kind, Times
 from benchmarks.pieces import Piece, Run, pieces
 from benchmarks.report import Section, median, percentile, verdict
@@ -76,6 +76,7 @@ def _measure(run: Run, size: int, asked: int) -> Piece:
         start_seconds = time.perf_counter() - started
         loaded_mb = machine.resident_mb(engine.pid)
         connection = engine.connect()
+        until_read_ahead(engine)
         results = latency.ask(connection, embedder, texts, asked, KINDS)
         searched_mb = machine.resident_mb(engine.pid)
         bare = median([latency.timed(connection.health)[0] for _ in range(asked)])

@@ -107,7 +107,7 @@ class KeywordIndex:
             rows = [row for id_ in sample for row in tx.fulltext.terms_after(int(id_) - 1, limit=1)]
         seen = Counter(term for _, held in rows for term in set(held) - STOP_WORDS)
         for term, count in seen.most_common():
-            if count < FREQUENT * len(rows) or self._postings.is_half_full or stopping.is_set():
+            if count < FREQUENT * len(rows) or self._postings.is_nearly_full or stopping.is_set():
                 return
             snapshot = live.snapshot()
             with database.read() as tx:

@@ -155,8 +155,8 @@ class PostingsCache:
         return self._held.size
 
     @property
-    def is_half_full(self) -> bool:
-        return self._held.size > HELD_POSTINGS / 2
+    def is_nearly_full(self) -> bool:
+        return self._held.size > 0.8 * HELD_POSTINGS
 
     def clear(self) -> None:
         with self._lock:
