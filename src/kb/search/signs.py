@@ -25,7 +25,8 @@ BLOCK = 131_072  # rows at a time, so that what is in between stays in the proce
 WORD = 64
 LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
 PICKING = 4  # how much longer a row takes that is picked from among others
-THREADS = ThreadPoolExecutor(usable_cores(), "signs")
+CORES = usable_cores()
+THREADS = ThreadPoolExecutor(CORES, "signs")
 
 
 def words_for(dimensions: int) -> int:
@@ -58,7 +59,7 @@ def distances(
             total[some] = own
 
     rows = len(total) if at is None else len(at)
-    share = max(-(-rows // usable_cores()), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
+    share = max(-(-rows // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
     first, *others = [slice(start, start + share) for start in range(0, max(rows, 1), share)]
     running = [THREADS.submit(compare, part) for part in others]
     compare(first)
