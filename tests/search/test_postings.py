@@ -141,3 +141,14 @@ def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held, monkey
     idle = KeywordIndex()
     idle.warm(held.database, held.live, stopped)
     assert idle.cached_postings == 0
+
+
+def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keywords, "READ_AHEAD", 100)
+    for number in range(60):
+        held.add(f"heron {'otter' if number % 2 else 'reeds'} {'badger' if number % 3 else 'weasel'}")
+    index = KeywordIndex()
+    index.warm(held.database, held.live, Event())
+    assert index.cached_postings == 60 + 40  # heron and badger

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kb.search.arrays import at_least_as_many
 from kb.search.live import LiveChunks, Places
-from kb.search.postings import PostingsCache, TermPlaces
+from kb.search.postings import HELD_POSTINGS, PostingsCache, TermPlaces
 from kb.search.scope import Scope
 from kb.store.backend import Database, Transaction
 from kb.terms import STOP_WORDS
@@ -27,6 +27,7 @@ B = 0.75
 ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
 SAMPLE = 4000  # chunks that tell which terms are frequent
 FREQUENT = 0.001  # share of the chunks that hold a term
+READ_AHEAD = 0.8 * HELD_POSTINGS
 
 Scores = NDArray[np.float32]
 
@@ -97,17 +98,20 @@ class KeywordIndex:
         self._postings.clear()
 
     def warm(self, database: Database, live: LiveChunks, stopping: Event) -> None:
-        """Read the postings of the most frequent terms before somebody asks for them: those take longest.
+        """Read the postings of frequent terms before somebody asks for them: those take longest.
 
-        Which they are is told by a sample of chunks, so that the rest of the vocabulary need not be looked at.
+        Which they are is told by a sample of chunks, so that the rest of the vocabulary need not be looked at. The most
+        frequent come last: what was used last is what stays in memory longest.
         """
         chunk_ids = live.snapshot().chunk_ids
         sample = chunk_ids[:: max(1, len(chunk_ids) // SAMPLE)]
         with database.read() as tx:
             rows = [row for id_ in sample for row in tx.fulltext.terms_after(int(id_) - 1, limit=1)]
         seen = Counter(term for _, held in rows for term in set(held) - STOP_WORDS)
-        for term, count in seen.most_common():
-            if count < FREQUENT * len(rows) or self._postings.is_nearly_full or stopping.is_set():
+        frequent = [(term, count / len(rows)) for term, count in seen.most_common() if count >= FREQUENT * len(rows)]
+        postings = np.cumsum([share * len(chunk_ids) for _, share in frequent])
+        for term, _ in reversed(frequent[: int(np.searchsorted(postings, READ_AHEAD, side="right"))]):
+            if stopping.is_set():
                 return
             snapshot = live.snapshot()
             with database.read() as tx:

@@ -154,10 +154,6 @@ class PostingsCache:
     def size(self) -> int:
         return self._held.size
 
-    @property
-    def is_nearly_full(self) -> bool:
-        return self._held.size > 0.8 * HELD_POSTINGS
-
     def clear(self) -> None:
         with self._lock:
             self._forget(after=0)
