@@ -17,7 +17,8 @@ from kb.settings import bundled_model_dir
 from kb.tokens import Tokenizer
 
 PASSAGE_TOKENS = 198
-GOAL_RATIO = 1.5
+GOAL_RATIO = 2.0 if machine.has_bf16() else 1.0  # twice as fast where bfloat16 is to be had, slower nowhere
+GOAL_QUERY = 0.25
 GOAL_COSINE = 0.999
 # all-MiniLM-L6-v2: the multiplications that dominate its work.
 LAYERS, WIDTH, SPECIAL_TOKENS = 6, 384, 2
@@ -89,7 +90,8 @@ def _section(kb: Racer, torch: Racer, ours: Tally, theirs: Tally, cosine: float,
     remarks = [
         f"Passages: **{ratio:.2f} times** the rival's rate (median of the rounds' ratios; best against best "
         f"{best:.2f}). Goal: at least {GOAL_RATIO}, {verdict(ratio >= GOAL_RATIO)} on this processor.",
-        f"A query: the rival takes {query:.1f} times as long (p50).",
+        f"A query takes {1 / query:.2f} of the rival's time (p50). Goal: at most {GOAL_QUERY}, "
+        f"{verdict(1 / query <= GOAL_QUERY)}.",
         f"Least cosine between both, over all passages and queries: {cosine:.5f}. Goal: at least {GOAL_COSINE}, "
         f"{verdict(cosine >= GOAL_COSINE)}.",
         f"numpy's best rate for float32 matrices in the same run was {peak:.0f} GFLOP/s; a passage takes "

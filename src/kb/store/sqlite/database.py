@@ -33,7 +33,7 @@ PRAGMAS: tuple[tuple[str, str, Any], ...] = (
     ("secure_delete", "ON", 1),
     ("journal_size_limit", str(16 * 2**20), 16 * 2**20),
     ("temp_store", "MEMORY", 2),
-    ("cache_size", "-32000", -32000),
+    ("cache_size", "-8000", -8000),  # kB, for each of some dozens of threads; the system keeps pages too
 )
 
 # No two workers get the same job: each claims inside a write transaction, and there is one writer at a time.
