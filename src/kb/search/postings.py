@@ -21,7 +21,7 @@ from kb.search.live import Snapshot
 from kb.store.backend import Postings, Transaction
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
-LOCATED_POSTINGS = 16_000_000  # of some 15 bytes each
+LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 
 
