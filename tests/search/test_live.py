@@ -1,6 +1,7 @@
 """The index in memory: snapshots that never change, places that follow their chunks."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,6 +90,24 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     for number in kept:
         place = int(snapshot.places_of(np.array([2 * number]))[0])
         assert (snapshot.document_ids[snapshot.owners[place]], snapshot.vectors[place, 0]) == (number, number)
+
+
+def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: LiveChunks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SPARE", 0)
+    for number in range(1, 9):
+        chunks.replace(number, [number], [1], rows(1, number))
+    seen = []
+    appended = chunks._append
+
+    def watched(*args: Any) -> Any:
+        seen.append(chunks.snapshot().count)
+        return appended(*args)
+
+    monkeypatch.setattr(chunks, "_append", watched)
+    for number in (1, 2, 3):  # the third makes more than a quarter of them dead
+        chunks.remove(number)
+    assert seen == [6]  # packed once, and meanwhile what was there before
+    assert ids(chunks) == [4, 5, 6, 7, 8]
 
 
 def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:

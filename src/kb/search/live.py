@@ -121,9 +121,6 @@ class Columns:
     def signs(self) -> list[Words]:
         return [self[name] for name in self._held if name.startswith("sign")]
 
-    def kept(self, keep: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        return {name: column[keep] for name, column in self._held.items()}
-
 
 class LiveChunks:
     """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
@@ -136,6 +133,7 @@ class LiveChunks:
         self._dimensions = dimensions
         self._version = 0
         self._reset()
+        self._publish()
 
     def load(self, database: Database) -> None:
         """Read everything. Changes that are committed meanwhile wait and are then applied on top.
@@ -207,6 +205,7 @@ class LiveChunks:
         if self._ready():
             with self._changing:
                 self._reset()
+                self._publish()
 
     def _ready(self) -> bool:
         """Whether there is an index to change; one that is being made anew takes what is in the database then."""
@@ -221,7 +220,7 @@ class LiveChunks:
             raise Unavailable(f"{self.problem} Try again in a moment.")
 
     def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
-        """Empty, with room for this much."""
+        """Empty, with room for this much; readers keep what they see until the next `_publish`."""
         words: dict[str, tuple[Any, tuple[int, ...]]] = {
             f"sign{at}": (np.uint64, ()) for at in range(words_for(self._dimensions))
         }
@@ -248,7 +247,6 @@ class LiveChunks:
         self._numbers = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
         self._bound, self._sampled = Bound(self._dimensions), BOUND_FROM
-        self._publish()
 
     def _replace(
         self,
@@ -331,11 +329,11 @@ class LiveChunks:
 
     def _pack(self) -> None:
         """The same without the dead rows."""
-        kept = self._chunks.kept(np.flatnonzero(self._chunks["alive"]))
-        ids = self._documents["document_ids"][kept["owners"]]
-        self._reset(len(ids), self._document_count)
-        _, new = self._append(ids, kept["chunk_ids"], kept["lengths"])
-        self._chunks["vectors"][new] = kept["vectors"]
+        old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
+        owners = self._documents["document_ids"][old["owners"][keep]]
+        self._reset(len(keep), self._document_count)
+        _, new = self._append(owners, old["chunk_ids"][keep], old["lengths"][keep])
+        np.take(old["vectors"], keep, axis=0, out=self._chunks["vectors"][new])
         self._take_in(new)
 
     def _publish(self) -> None:
