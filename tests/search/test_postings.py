@@ -130,7 +130,7 @@ def test_memory_is_bounded_and_what_was_dropped_is_read_again(
 
 
 def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keywords, "FREQUENT", 0.1)
+    monkeypatch.setattr(keywords, "WORTH_IT", 6)
     for number in range(60):
         held.add(f"the heron {'otter' if number % 2 else 'reeds'} {number}")
     index = KeywordIndex()
@@ -147,6 +147,7 @@ def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keywords, "READ_AHEAD", 100)
+    monkeypatch.setattr(keywords, "WORTH_IT", 0)
     for number in range(60):
         held.add(f"heron {'otter' if number % 2 else 'reeds'} {'badger' if number % 3 else 'weasel'}")
     index = KeywordIndex()

@@ -1,8 +1,9 @@
 """The story of a search: parse, choose whom to score, rank, load, fit the budget, explain.
 
-Who is scored at all is chosen so that nobody who could be among the best is left out (`kb.search.candidates`), and
-every score is exact: how deep the answer goes changes nothing, a smaller `top` is a prefix of a larger one, and a
-filter never hides a match. In hybrid mode a document's best passage counts in full and its others less, so that
+Every score is exact. In a scope of up to `EXACT_UP_TO` chunks everybody is scored: how deep the answer goes changes
+nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a larger one those are left
+out whom bounds rule out, which holds but for rare chance (`kb.search.candidates`; measured in docs/decisions/010).
+In hybrid mode a document's best passage counts in full and its others less, so that
 several good passages of one document do not crowd out the rest; the modes of one leg show what that leg says and
 nothing else.
 """

@@ -27,6 +27,7 @@ B = 0.75
 ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
 SAMPLE = 4000  # chunks that tell which terms are frequent
 FREQUENT = 0.001  # share of the chunks that hold a term
+WORTH_IT = 500  # chunks that hold a term: fewer are read in no time when they are asked for
 READ_AHEAD = 0.8 * HELD_POSTINGS
 
 Scores = NDArray[np.float32]
@@ -108,8 +109,9 @@ class KeywordIndex:
         with database.read() as tx:
             rows = [row for id_ in sample for row in tx.fulltext.terms_after(int(id_) - 1, limit=1)]
         seen = Counter(term for _, held in rows for term in set(held) - STOP_WORDS)
-        frequent = [(term, count / len(rows)) for term, count in seen.most_common() if count >= FREQUENT * len(rows)]
-        postings = np.cumsum([share * len(chunk_ids) for _, share in frequent])
+        least = max(FREQUENT, WORTH_IT / max(len(chunk_ids), 1)) * len(rows)
+        frequent = [(term, count) for term, count in seen.most_common() if count >= least]
+        postings = np.cumsum([count * len(chunk_ids) / len(rows) for _, count in frequent])
         for term, _ in reversed(frequent[: int(np.searchsorted(postings, READ_AHEAD, side="right"))]):
             if stopping.is_set():
                 return
