@@ -19,9 +19,10 @@ PARTS: dict[str, Callable[[bool], list[Section]]] = {
     "crowd": lambda quick: [crowd.measure(quick=quick)],
     "mcp": lambda quick: mcp.measure(quick=quick),
 }
-HOW = """Repeat it with `make bench` (about 15 minutes on two cores; the rival's environment, `benchmarks/.env`, is made
-on first use), or one part with `.venv/bin/python -m benchmarks --part engine`. `KB_BENCH_DATA` names the folder with
-`scifact`; without it, sentences are generated. Ratios carry over to other machines better than times do."""
+HOW = """Repeat it with `make bench` (the first time over an hour on two cores: the rivals' environment,
+`benchmarks/.env`, and stores of up to a million chunks are made then), or one part with
+`.venv/bin/python -m benchmarks --part engine`. `KB_BENCH_DATA` names the folder with `scifact`; without it, sentences
+are generated. Ratios carry over to other machines better than times do."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -50,6 +50,18 @@ class Kb:
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def begin(self, *words: str) -> "subprocess.Popen[str]":
+        """The same without waiting for its end; an interrupt reaches it as it would from a terminal."""
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            cwd=self.folder,
+            env=self._environment({}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=heed_interrupts,
+        )
+
     def on_terminal(self, *words: str, typed: str = "", **environment: str) -> Ran:
         """The same with a terminal for all three streams; what is on the screen comes as `out`."""
         master, slave = pty.openpty()

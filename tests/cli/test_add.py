@@ -2,12 +2,11 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 from support import Http, StartEngine
 
-from .conftest import COMMAND, Kb, heed_interrupts
+from .conftest import Kb
 
 
 def write(folder: Path, *names: str) -> None:
@@ -132,16 +131,7 @@ def test_a_file_that_has_not_changed_is_not_sent_again(start_engine: StartEngine
 
 def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http) -> None:
     write(kb.folder / tag, *(f"{number:02}.txt" for number in range(40)))
-    words = [*COMMAND, "add", tag, "--tags", tag, "--json"]
-    process = subprocess.Popen(
-        words,
-        cwd=kb.folder,
-        env=kb._environment({}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,
-    )
+    process = kb.begin("add", tag, "--tags", tag, "--json")
     while http("GET", f"/api/v1/documents?tag={tag}").json["total"] < 3:
         pass
     process.send_signal(signal.SIGINT)

@@ -3,7 +3,6 @@
 import io
 import json
 import signal
-import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from kb.cli.frontmatter import split, tags_of
 from support import Http, StartEngine
 
-from .conftest import COMMAND, Kb, heed_interrupts
+from .conftest import Kb
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 # What an import cannot carry over: it is another document, made now.
@@ -222,15 +221,7 @@ def test_tags_as_people_write_them() -> None:
 def test_an_interrupt_says_how_to_go_on(kb: Kb, tag: str) -> None:
     for number in range(60):
         (kb.folder / f"{number:02}.md").write_text(f"Page {number} about something\n" * 3)
-    process = subprocess.Popen(
-        [*COMMAND, "import", ".", "--tags", tag],
-        cwd=kb.folder,
-        env=kb._environment({}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,
-    )
+    process = kb.begin("import", ".", "--tags", tag)
     while not documents(kb.url, tag):
         pass
     process.send_signal(signal.SIGINT)
