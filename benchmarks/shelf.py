@@ -6,7 +6,6 @@ n of the corpus becomes chunk id n + 1.
 
 import hashlib
 import shutil
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from benchmarks.pieces import kept
 from kb import terms
 from kb.ingest.prepare import Preparer, shown
 from kb.nouns import Anchor
-from kb.search.candidates import EXACT_UP_TO
+from kb.search.candidates import candidates, everybody
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
@@ -88,7 +87,7 @@ def searcher(folder: Path, embedder: WarmingEmbedder, *, exact: bool = False) ->
     database = SQLiteDatabase(Settings(data_dir=folder).database_path)
     live = LiveChunks(embedder.dimensions)
     live.load(database)
-    yield Searcher(database, live, KeywordIndex(), embedder, exact_up_to=sys.maxsize if exact else EXACT_UP_TO)
+    yield Searcher(database, live, KeywordIndex(), embedder, everybody if exact else candidates)
     database.close()
 
 

@@ -1,6 +1,7 @@
 """In a large scope not everybody is scored: the answer is the one that scoring everybody gives."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,7 @@ import pytest
 from kb import terms
 from kb.embed import SentenceEmbedder
 from kb.nouns import Filter, Mode, SearchRequest
-from kb.search import candidates as chosen
-from kb.search.candidates import Legs, candidates
+from kb.search.candidates import Legs, candidates, everybody
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
@@ -41,8 +41,8 @@ def text() -> str:
 @pytest.fixture(scope="module")
 def searchers(
     tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
-) -> Iterator[tuple[Searcher, Searcher]]:
-    """One with every shortcut and one without, over the same documents of 1 to 12 passages."""
+) -> Iterator[tuple[Searcher, Searcher, Searcher]]:
+    """With every shortcut, with those that are certain, and with none, over the same documents of 1 to 12 passages."""
     path: Path = tmp_path_factory.mktemp("candidates") / "kb.db"
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)
@@ -65,8 +65,9 @@ def searchers(
     live.load(database)
     keywords = KeywordIndex()
     yield (
-        Searcher(database, live, keywords, embedder, exact_up_to=0),
-        Searcher(database, live, keywords, embedder, exact_up_to=10**9),
+        Searcher(database, live, keywords, embedder, partial(candidates, exact_up_to=0)),
+        Searcher(database, live, keywords, embedder),
+        Searcher(database, live, keywords, embedder, everybody),
     )
     database.close()
 
@@ -76,26 +77,26 @@ def searchers(
 @pytest.mark.parametrize("tag", [(), ("third",), ("one passage",), ("several",), ("third", "several"), ("nobody",)])
 @pytest.mark.parametrize("top", [1, 10, 50])
 def test_the_answer_is_that_of_scoring_everybody(
-    searchers: tuple[Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
+    searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
 ) -> None:
-    quick, exact = (
+    *quick, exact = (
         searcher.search(SearchRequest(question, mode=mode, top=top, filter=Filter(tags=tag))).hits
         for searcher in searchers
     )
-    assert [hit.chunk_id for hit in quick] == [hit.chunk_id for hit in exact]
-    assert [hit.score for hit in quick] == pytest.approx([hit.score for hit in exact], abs=1e-6)
+    for hits in quick:
+        assert [hit.chunk_id for hit in hits] == [hit.chunk_id for hit in exact]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in exact], abs=1e-6)
 
 
-def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher]) -> None:
-    quick, exact = (searcher.search(SearchRequest(QUESTIONS[0], explain=True)).hits for searcher in searchers)
-    assert quick == exact
-    assert [hit.chunk_id for hit in quick] == [
+def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher, Searcher]) -> None:
+    *quick, exact = (searcher.search(SearchRequest(QUESTIONS[0], explain=True)).hits for searcher in searchers)
+    assert quick == [exact, exact]
+    assert [hit.chunk_id for hit in exact] == [
         hit.chunk_id for hit in searchers[0].search(SearchRequest(QUESTIONS[0])).hits
     ]
 
 
-def test_most_are_ruled_out_and_hardly_any_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chosen, "EXACT_UP_TO", 0)
+def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
     count = 30_000
     topics = unit(RANDOM.normal(size=(300, 384)))
     vectors = unit(topics[RANDOM.integers(300, size=count)] + 0.05 * RANDOM.normal(size=(count, 384)))

@@ -14,7 +14,7 @@ from kb.search import fuse
 from kb.search.hybrid import Searcher
 from kb.search.keywords import K1, B, KeywordIndex
 from kb.search.live import LiveChunks, Snapshot
-from kb.search.rank import Ranked, best_mixed
+from kb.search.rank import Scored, best_mixed
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -105,7 +105,7 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int) -
         seen.add(owner)
     snapshot = snapshot_of(owners)
     places = snapshot.places_of(np.arange(3000))  # chunk n is the n-th of these
-    found = best_mixed(Ranked(places.astype(np.int64), scores), snapshot, count)
+    found = best_mixed(Scored(places.astype(np.int64), scores), snapshot, count)
     assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
 
 

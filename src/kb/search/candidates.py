@@ -2,7 +2,8 @@
 
 A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it, by the bound
 that the signs of its vector set and by its keywords, is left out unseen. Bounds hold but for rare chance (figures:
-docs/decisions/010), and scores are exact.
+docs/decisions/010), and scores are exact. Where the best by keywords set a bar that no meaning alone can reach, which
+is so for most questions in words that are known here, whoever lacks the words is left out for certain.
 """
 
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ from kb.search import fuse
 from kb.search.arrays import distinct
 from kb.search.keywords import Keywords, Scores
 from kb.search.live import Places
-from kb.search.rank import Ranked, best, best_mixed
+from kb.search.rank import Scored, best, best_mixed
 from kb.search.scope import Scope
-from kb.search.vectors import Dense
+from kb.search.vectors import MOST, Dense
 
-EXACT_UP_TO = 8192  # chunks of which each is scored: that takes a millisecond
+EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond
 FIRST = 64  # likely ones of each leg that are scored to set the bar
 
 
@@ -41,49 +42,68 @@ class Legs:
             scores = fuse.fused(self.keywords.scores(places), self.dense.with_documents(places), self.trust)
         return np.clip(scores, 0, 1)
 
-    def best(self, places: Places, count: int) -> Ranked:
+    def best(self, places: Places, count: int) -> Scored:
         mixed = self.dense is not None and self.keywords is not None
-        return (best_mixed if mixed else best)(Ranked(places, self.scores(places)), self.scope.snapshot, count)
+        return (best_mixed if mixed else best)(Scored(places, self.scores(places)), self.scope.snapshot, count)
 
     @property
     def matches(self) -> int:
         """How many chunks are an answer, if only a bad one."""
-        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits)
+        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.places)
+
+
+def everybody(legs: Legs, _: int = 0) -> Places:
+    """All that are an answer, without any shortcut."""
+    if legs.dense is None:
+        assert legs.keywords is not None
+        return legs.keywords.hits.places
+    return legs.scope.every_place()
 
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
-    """A superset of the `top` best."""
+    """A superset of the `top` best: for certain in a scope of so many chunks, and but for rare chance in a larger one."""
     few = legs.scope.chunks <= exact_up_to
-    if legs.dense is None:
-        assert legs.keywords is not None
-        return legs.keywords.hits if few else by_words(legs, legs.keywords, top)
-    if few:
-        return legs.scope.every_place()
     if legs.keywords is None:
-        return by_meaning(legs, legs.dense, top)
-    return by_both(legs, legs.dense, legs.keywords, top)
-
-
-def by_words(legs: Legs, keywords: Keywords, top: int) -> Places:
-    bar = bar_of(legs, keywords.likely(max(FIRST, 2 * top)), top)
-    return keywords.reaching(fuse.bm25_for(bar, cosine=0, trust=0))
+        assert legs.dense is not None
+        return everybody(legs) if few else by_meaning(legs, legs.dense, top)
+    if legs.dense is None:
+        return legs.keywords.best(top)
+    likely = legs.keywords.best(first_of(top))
+    bar = bar_of(legs, likely, top)
+    if fuse.cosine_for(bar, legs.trust) <= MOST:
+        return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely, top)
+    hits = legs.keywords.reaching(fuse.bm25_for(bar, MOST, legs.trust))
+    return hits.places if few else distinct(likely, within_bounds(legs, legs.dense, hits, bar))
 
 
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:
-    likely = dense.likely(max(FIRST, 2 * top))
+    likely = dense.likely(first_of(top))
     return distinct(likely, dense.reaching(bar_of(legs, likely, top)))
 
 
-def by_both(legs: Legs, dense: Dense, keywords: Keywords, top: int) -> Places:
-    first = max(FIRST, 2 * top)
-    likely = distinct(keywords.likely(first), dense.likely(first))
+def by_both(legs: Legs, dense: Dense, keywords: Keywords, likely: Places, top: int) -> Places:
+    """Where meaning may do without keywords. `likely`: by keywords."""
+    likely = distinct(likely, dense.likely(first_of(top)))
     bar = bar_of(legs, likely, top)
     # With keywords: the nearest of all cannot make up for too few of them.
     hits = keywords.reaching(fuse.bm25_for(bar, dense.most(), legs.trust))
-    hits = hits[fuse.fused(keywords.scores(hits), dense.bounds(hits), legs.trust) >= bar]
     # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
     alone = fuse.cosine_for(bar, legs.trust)
-    return distinct(likely, hits, dense.reaching(alone), dense.documents_reaching(alone))
+    return distinct(
+        likely, within_bounds(legs, dense, hits, bar), dense.reaching(alone), dense.documents_reaching(alone)
+    )
+
+
+def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Places:
+    """Those of them who may reach the bar."""
+    for bounds in (dense.rough_bounds, dense.bounds):
+        hits = hits.where(fuse.fused(hits.scores, bounds(hits.places), legs.trust) >= bar)
+    return hits.places
+
+
+def first_of(top: int) -> int:
+    """How many likely ones set the bar."""
+    return max(FIRST, 2 * top)
 
 
 def bar_of(legs: Legs, likely: Places, top: int) -> float:

@@ -1,14 +1,14 @@
 """The story of a search: parse, choose whom to score, rank, load, fit the budget, explain.
 
-Every score is exact. In a scope of up to `EXACT_UP_TO` chunks everybody is scored: how deep the answer goes changes
-nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a larger one those are left
-out whom bounds rule out, which holds but for rare chance (`kb.search.candidates`; measured in docs/decisions/010).
+Every score is exact. In a scope of up to `EXACT_UP_TO` chunks nobody is left out who could be among the best: how deep
+the answer goes changes nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a
+larger one that holds but for rare chance (`kb.search.candidates`; measured in docs/decisions/010).
 In hybrid mode a document's best passage counts in full and its others less, so that
 several good passages of one document do not crowd out the rest; the modes of one leg show what that leg says and
 nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kb.embed import Embedder
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
-from kb.search.candidates import EXACT_UP_TO, Legs, candidates
+from kb.search.candidates import Legs, candidates
 from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
@@ -64,14 +64,14 @@ class Searcher:
         live: LiveChunks,
         keywords: KeywordIndex,
         embedder: Embedder,
-        exact_up_to: int = EXACT_UP_TO,
+        choose: Callable[[Legs, int], Places] = candidates,
     ) -> None:
-        """In a scope of more chunks than `exact_up_to`, not everybody is scored."""
+        """`choose` says who is scored to find so many of the best."""
         self._database = database
         self._live = live
         self._keywords = keywords
         self._embedder = embedder
-        self._exact_up_to = exact_up_to
+        self._choose = choose
         self._scopes = Scopes()
         self._passages = Passages()
         self._threads = ThreadPoolExecutor(THREADS, "words")
@@ -116,8 +116,7 @@ class Searcher:
         return Found(self._fit(hits, query.request.max_tokens), notice), vanished
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
-        chosen = candidates(legs, request.top, self._exact_up_to)
-        places, scores = legs.best(chosen, request.top + SPARE)
+        places, scores = legs.best(self._choose(legs, request.top), request.top + SPARE)
         good = scores >= request.min_score
         return Ranking(places[good], scores[good], legs, float(scores.max(initial=0.0)))
 

@@ -8,7 +8,6 @@ those who speak say nothing. Figures: docs/decisions/006.
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from threading import Event
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from kb.search.arrays import at_least_as_many
 from kb.search.live import LiveChunks, Places
 from kb.search.postings import HELD_POSTINGS, PostingsCache, TermPlaces
+from kb.search.rank import Scored
 from kb.search.scope import Scope
 from kb.store.backend import Database, Transaction
 from kb.terms import STOP_WORDS
@@ -43,6 +43,8 @@ class Keywords:
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
+        places = np.flatnonzero(self._passages > 0)
+        self.hits = Scored(places, self.scores(places))  # where any term occurs within the scope
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
         if scope.numbers is None:  # worked out once for all searches without a filter at this moment
@@ -53,11 +55,6 @@ class Keywords:
         # With indices of this very type it is four times as fast as an indexed +=.
         np.add.at(self._passages, at.places.astype(np.intp), passages)
         np.add.at(self._whole, at.numbers.astype(np.intp), whole)
-
-    @cached_property
-    def hits(self) -> Places:
-        """Where any term occurs within the scope."""
-        return np.flatnonzero(self._passages > 0)
 
     @property
     def anywhere(self) -> int:
@@ -71,19 +68,15 @@ class Keywords:
         return scores
 
     def better_than(self, score: float) -> int:
-        return int(np.count_nonzero(self.scores(self.hits) > np.float32(score)))
+        return int(np.count_nonzero(self.hits.scores > np.float32(score)))
 
-    def likely(self, count: int) -> Places:
-        """Places among which some of the best are, about as many as asked for."""
-        found = at_least_as_many(self._passages, count)
-        return found[self._passages[found] > 0]
+    def best(self, count: int) -> Places:
+        """Those with the highest scores: at least as many as asked for where there are, and seldom many more."""
+        return self.hits.places[at_least_as_many(self.hits.scores, count)]
 
-    def reaching(self, score: float) -> Places:
-        """Every place with a term whose score may be this large: none is worth more than the best whole allows."""
-        if score <= 0:
-            return self.hits
-        least = score**2 / max(float(self._whole.max(initial=0)), 1e-9)
-        return np.flatnonzero(self._passages >= np.float32(least * ROUNDING))
+    def reaching(self, score: float) -> Scored:
+        """Every place with a term whose score is this large."""
+        return self.hits.where(self.hits.scores >= np.float32(score * ROUNDING))
 
 
 class KeywordIndex:

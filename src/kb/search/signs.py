@@ -54,9 +54,7 @@ def distances(
         if at is None:
             count([column[part] for column in signs], question, total[part])
         else:
-            own = np.zeros(len(some := at[part]), np.uint16)
-            count([column[some] for column in signs], question, own)
-            total[some] = own
+            total[at[part]] = picked(signs, question, at[part])
 
     rows = len(total) if at is None else len(at)
     share = max(-(-rows // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
@@ -65,6 +63,13 @@ def distances(
     compare(first)
     for part in running:
         part.result()
+    return total
+
+
+def picked(signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]]) -> Distances:
+    """In how many bits each row at `at` differs from the question's only one, in the order of `at`."""
+    total = np.zeros(len(at), np.uint16)
+    count([column[at] for column in signs], question, total)
     return total
 
 

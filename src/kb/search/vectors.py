@@ -17,6 +17,8 @@ from kb.store.backend import Vector
 
 AT_ONCE = 2048  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
 
+MOST = 1.0001  # that any cosine is, rounding included
+
 Cosines = NDArray[np.float32]
 
 NONE: Places = np.empty(0, np.int64)
@@ -45,14 +47,22 @@ class Dense:
         return mean_of(own, whole)
 
     def bounds(self, places: Places) -> Cosines:
-        """What `with_documents` is at most, for places within the scope."""
-        bound, distances = self._snapshot.bound, self._distances
-        own = bound.of(distances[places])
+        """What `with_documents` is at most."""
+        own = self._own_bounds(places)
         rows = self._snapshot.rows[self._snapshot.owners[places]]
         several = np.flatnonzero(rows >= 0)
         whole = own.copy()
-        whole[several] = bound.of(self._whole_distances[rows[several]])
+        whole[several] = self._snapshot.bound.of(
+            signs.picked(self._snapshot.whole_signs, self._question_signs, rows[several])
+        )
         return mean_of(own, whole)
+
+    def rough_bounds(self, places: Places) -> Cosines:
+        """The same at less than half the cost, and not as low: documents are not looked at."""
+        return mean_of(self._own_bounds(places), np.float32(MOST))
+
+    def _own_bounds(self, places: Places) -> Cosines:
+        return self._snapshot.bound.of(signs.picked(self._snapshot.signs, self._question_signs, places))
 
     def likely(self, count: int) -> Places:
         """Places among which some of the nearest are, about as many as asked for."""
@@ -60,7 +70,7 @@ class Dense:
         return found[self._distances[found] < signs.FAR]
 
     def most(self) -> float:
-        """What `with_documents` is at most, for any place."""
+        """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
         own, whole = self._most(self._distances), self._most(self._whole_distances)
         return (own + max(own, whole)) / 2
 
@@ -117,6 +127,6 @@ def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) 
     return found
 
 
-def mean_of(own: Cosines, whole: Cosines) -> Cosines:
+def mean_of(own: Cosines, whole: Cosines | np.float32) -> Cosines:
     mean: Cosines = (own + whole) * np.float32(0.5)
     return mean
