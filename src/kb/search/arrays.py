@@ -11,13 +11,13 @@ GROUP = 64
 def at_least_as_many(values: NDArray[Any], count: int) -> NDArray[np.int64]:
     """Where the largest values are: at least `count` of them where there are, and seldom many more.
 
-    The best of each group is compared with the best of other groups, so one pass over the array will do.
+    In a long array the best of each group is compared with the best of other groups, so one pass over it will do.
     """
-    groups = len(values) // GROUP
-    if groups <= count:
+    if len(values) <= count:
         return np.arange(len(values))
-    best = values[: groups * GROUP].reshape(GROUP, groups).max(axis=0)
-    return np.flatnonzero(values >= np.partition(best, groups - count)[groups - count])
+    groups = len(values) // GROUP
+    best = values[: groups * GROUP].reshape(GROUP, groups).max(axis=0) if groups > count else values
+    return np.flatnonzero(values >= np.partition(best, len(best) - count)[len(best) - count])
 
 
 def distinct(*arrays: NDArray[np.int64]) -> NDArray[np.int64]:

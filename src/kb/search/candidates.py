@@ -61,7 +61,7 @@ def everybody(legs: Legs, _: int = 0) -> Places:
 
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
-    """A superset of the `top` best: for certain in a scope of so many chunks, and but for rare chance in a larger one."""
+    """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
     few = legs.scope.chunks <= exact_up_to
     if legs.keywords is None:
         assert legs.dense is not None

@@ -1,4 +1,4 @@
-"""The story of a search: parse, choose whom to score, rank, load, fit the budget, explain.
+"""The story of a search: embed and look up, choose whom to score, rank, load, fit the budget, explain.
 
 Every score is exact. In a scope of up to `EXACT_UP_TO` chunks nobody is left out who could be among the best: how deep
 the answer goes changes nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from kb.embed import Embedder
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
+from kb.search import fuse
 from kb.search.candidates import Legs, candidates
 from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
 from kb.search.passages import Passages
-from kb.search.query import Query, parse
 from kb.search.scope import Scope, Scopes
 from kb.search.vectors import Dense
-from kb.store.backend import Database, Transaction
+from kb.store.backend import Database, Transaction, Vector
 from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
@@ -49,6 +49,14 @@ class Moment(NamedTuple):
 
     snapshot: Snapshot
     changes: int
+
+
+class Words(NamedTuple):
+    """What is told without the question's vector."""
+
+    scope: Scope
+    keywords: Keywords | None = None
+    trust: float = 1.0  # in what the vector will say
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,37 +91,41 @@ class Searcher:
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
         # The words are looked up while the question is embedded: that takes the longer of both, not the sum.
-        words = self._threads.submit(self._words, request, moment) if request.mode == "hybrid" else None
-        query = parse(request, self._embedder)
-        scope, keywords = words.result() if words else self._words(request, moment)
+        looking = self._threads.submit(self._words, request, moment) if request.mode == "hybrid" else None
+        vector = None if request.mode == "fts" else self._embedder.embed_query(request.query)
+        words = looking.result() if looking else self._words(request, moment)
         for _ in range(ATTEMPTS):
-            found, vanished = self._attempt(query, scope, keywords, moment)
+            found, vanished = self._attempt(request, vector, words, moment)
             if not vanished:
                 break
             self._database.settle()
             moment = self._moment()
-            scope, keywords = self._words(request, moment)
+            words = self._words(request, moment)
         return found
 
     def _moment(self) -> Moment:
         return Moment(self._live.snapshot(), self._database.changes)
 
-    def _words(self, request: SearchRequest, moment: Moment) -> tuple[Scope, Keywords | None]:
-        """What is searched, and what the words say about it."""
+    def _words(self, request: SearchRequest, moment: Moment) -> Words:
         with self._database.read() as tx:
             scope = self._scopes.of(tx, moment.snapshot, request.filter, moment.changes)
             if request.mode == "vector":
-                return scope, None
-            return scope, self._keywords.search(tx, scope, query_terms(request.query))
+                return Words(scope)
+            keywords = self._keywords.search(tx, scope, query_terms(request.query))
+        if request.mode == "fts":
+            return Words(scope, keywords)
+        return Words(scope, keywords, fuse.trust(self._embedder.tokenizer.letters_per_token(request.query)))
 
-    def _attempt(self, query: Query, scope: Scope, keywords: Keywords | None, moment: Moment) -> tuple[Found, bool]:
+    def _attempt(
+        self, request: SearchRequest, vector: Vector | None, words: Words, moment: Moment
+    ) -> tuple[Found, bool]:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
-        dense = None if query.vector is None else Dense(scope, query.vector)
-        ranking = self._rank(Legs(scope, keywords, dense, query.trust), query.request)
+        dense = None if vector is None else Dense(words.scope, vector)
+        ranking = self._rank(Legs(words.scope, words.keywords, dense, words.trust), request)
         with self._database.read() as tx:
-            hits, vanished = self._load(tx, query.request, ranking, moment.changes)
-            notice = None if hits else notice_for(tx, query.request, ranking)
-        return Found(self._fit(hits, query.request.max_tokens), notice), vanished
+            hits, vanished = self._load(tx, request, ranking, moment.changes)
+            notice = None if hits else notice_for(tx, request, ranking)
+        return Found(self._fit(hits, request.max_tokens), notice), vanished
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
         places, scores = legs.best(self._choose(legs, request.top), request.top + SPARE)
