@@ -41,14 +41,14 @@ class Player:
 
 
 @contextmanager
-def playing(name: str, python: Path, module: str, *arguments: object) -> Iterator[Player]:
+def playing(name: str, python: Path, module: str, *arguments: object, **environment: str) -> Iterator[Player]:
     process = subprocess.Popen(
         [python, "-m", module, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env=os.environ | QUIET | {"PYTHONPATH": str(ROOT / "src"), MODEL_DIR: str(bundled_model_dir())},
+        env=os.environ | QUIET | {"PYTHONPATH": str(ROOT / "src"), MODEL_DIR: str(bundled_model_dir())} | environment,
     )
     with process:
         try:

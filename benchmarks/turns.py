@@ -29,6 +29,9 @@ class Contestant:
     def python(self) -> Path:
         return Path(sys.executable) if self.store == OWN else RIVALS.python()
 
+    def environment(self) -> dict[str, str]:
+        return {"OPENBLAS_NUM_THREADS": "1"} if self.store == OWN else {}  # as `kb serve` sets it
+
 
 @dataclass(frozen=True, slots=True)
 class Filled:
@@ -79,7 +82,15 @@ def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Itera
     with ExitStack() as stack:
         yield {
             one: stack.enter_context(
-                playing(one.name, one.python(), "benchmarks.storing", one.name, corpus.folder, own.folder)
+                playing(
+                    one.name,
+                    one.python(),
+                    "benchmarks.storing",
+                    one.name,
+                    corpus.folder,
+                    own.folder,
+                    **one.environment(),
+                )
             )
             for one, own in contestants.items()
         }

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kb import terms
-from kb.nouns import Json
 from kb.search import passages
 from kb.search.passages import Passages
 from kb.store import chunks, documents
+from kb.store.chunks import Passage
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from shelf import chunk, content
@@ -30,7 +30,7 @@ def add(database: SQLiteDatabase, text: str) -> tuple[int, int]:
     return document_id, chunk_id
 
 
-def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, Json]:
+def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, Passage]:
     changes = database.changes
     with database.read() as tx:
         return kept.of(tx, ids, changes)
@@ -40,11 +40,12 @@ def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
     kept = Passages()
     document_id, chunk_id = add(database, "herons")
     before = shown(database, kept, chunk_id, 999)
-    assert (before[chunk_id]["tags"], before[chunk_id]["text"], list(before)) == (["first"], "herons", [chunk_id])
+    hit = before[chunk_id].scored(0.5)
+    assert (hit.tags, hit.text, hit.score, list(before)) == (["first"], "herons", 0.5, [chunk_id])
     assert shown(database, kept, chunk_id)[chunk_id] is before[chunk_id]
     with database.write() as tx:
         documents.set_tags(tx, document_id, ["second"])
-    assert shown(database, kept, chunk_id)[chunk_id]["tags"] == ["second"]
+    assert shown(database, kept, chunk_id)[chunk_id].scored(0).tags == ["second"]
     with database.write() as tx:
         chunks.remove_other_revisions(tx, document_id, keep=0)
         documents.delete(tx, document_id)

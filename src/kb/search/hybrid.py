@@ -145,7 +145,7 @@ class Searcher:
             found = self._passages.of(tx, ids, changes)
             vanished = vanished or len(found) < len(ids)
             hits += [
-                Hit(**found[id_], score=score, explain=explained.of(place) if explained else None)
+                found[id_].scored(score, explained.of(place) if explained else None)
                 for id_, score, place in zip(ids, scores, places, strict=True)
                 if id_ in found
             ]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.errors import Unavailable
-from kb.search.signs import Bound, Words, pack, spread, words_for
+from kb.search.signs import Bound, Signs, Words, pack, spread
 from kb.store import chunks
 from kb.store.backend import Database, Vector
 
@@ -42,7 +42,7 @@ class Snapshot:
     owners: NDArray[np.int32]  # number of the document
     lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
-    signs: list[Words]
+    signs: Signs
     alive: NDArray[np.bool_]
 
     # By number: one for each document.
@@ -55,7 +55,7 @@ class Snapshot:
 
     # By row: one for each document of several chunks.
     wholes: Vector  # the direction of all its vectors together
-    whole_signs: list[Words]
+    whole_signs: Signs
     whole_numbers: NDArray[np.int32]  # whose it is
 
     bound: Bound
@@ -118,8 +118,9 @@ class Columns:
             self._held[name][new] = values
         return new
 
-    def signs(self) -> list[Words]:
-        return [self[name] for name in self._held if name.startswith("sign")]
+    def signs(self) -> Signs:
+        words = self["signs"].shape[1]
+        return Signs(self["signs"], [self[f"sign{at}"] for at in range(words)])
 
 
 class LiveChunks:
@@ -221,8 +222,9 @@ class LiveChunks:
 
     def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
         """Empty, with room for this much; readers keep what they see until the next `_publish`."""
+        none = signs_of(np.empty((0, self._dimensions), np.float32))
         words: dict[str, tuple[Any, tuple[int, ...]]] = {
-            f"sign{at}": (np.uint64, ()) for at in range(words_for(self._dimensions))
+            name: (column.dtype, column.shape[1:]) for name, column in none.items()
         }
         self._chunks = Columns(
             chunks,
@@ -365,8 +367,9 @@ class LiveChunks:
 
 
 def signs_of(vectors: Vector) -> dict[str, Words]:
-    """As columns."""
-    return {f"sign{at}": words for at, words in enumerate(pack(vectors))}
+    """As columns: all words together, and each for itself."""
+    rows = pack(vectors)
+    return {"signs": rows} | {f"sign{at}": words for at, words in enumerate(rows.T)}
 
 
 def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.integer[Any]]) -> NDArray[np.int32]:

@@ -7,6 +7,7 @@ most, and only those that may matter are looked at exactly. Figures: docs/decisi
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ FAR = np.uint16(np.iinfo(np.uint16).max)  # farther than any: what does not take
 LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
 SAMPLE = 256  # vectors by which it is checked that these coins are fair
 BLOCK = 131_072  # rows at a time, so that what is in between stays in the processor's cache
+PICKED = 4096  # likewise, of rows that are copied first
 WORD = 64
 LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
 PICKING = 4  # how much longer a row takes that is picked from among others
@@ -29,58 +31,60 @@ CORES = usable_cores()
 THREADS = ThreadPoolExecutor(CORES, "signs")
 
 
-def words_for(dimensions: int) -> int:
-    return -(-dimensions // WORD)
-
-
-def pack(vectors: Vector) -> list[Words]:
-    """The signs of each row, 64 dimensions to a word: one array for each word, as they are read one after another."""
+def pack(vectors: Vector) -> Words:
+    """The signs of each row, 64 dimensions to a word: (vectors, words)."""
     count, dimensions = vectors.shape
-    words = np.zeros((count, words_for(dimensions)), np.uint64)
+    words = np.zeros((count, -(-dimensions // WORD)), np.uint64)
     as_bytes = words.view(np.uint8)
     for start in range(0, count, BLOCK):
         packed = np.packbits(vectors[start : start + BLOCK] > 0, axis=1)
         as_bytes[start : start + BLOCK, : packed.shape[1]] = packed
-    return [np.ascontiguousarray(words[:, at]) for at in range(words.shape[1])]
+    return words
 
 
-def distances(
-    signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]] | None = None
-) -> Distances:
-    """In how many bits each row, or each at `at`, differs from the question's only one; the others are `FAR`."""
-    total = np.zeros(len(signs[0]), np.uint16) if at is None else np.full(len(signs[0]), FAR)
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Of many vectors: row by row, to pick some of them; and word by word, which is how all are compared fastest."""
 
-    def compare(part: slice) -> None:
-        if at is None:
-            count([column[part] for column in signs], question, total[part])
-        else:
-            total[at[part]] = picked(signs, question, at[part])
+    rows: Words
+    columns: Sequence[Words]
 
-    rows = len(total) if at is None else len(at)
-    share = max(-(-rows // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
-    first, *others = [slice(start, start + share) for start in range(0, max(rows, 1), share)]
-    running = [THREADS.submit(compare, part) for part in others]
-    compare(first)
-    for part in running:
-        part.result()
-    return total
+    def distances(self, question: Words, at: NDArray[np.integer[Any]] | None = None) -> Distances:
+        """In how many bits each row, or each at `at`, differs from the question; the others are `FAR`."""
+        total = np.zeros(len(self.rows), np.uint16) if at is None else np.full(len(self.rows), FAR)
+
+        def compare(part: slice) -> None:
+            if at is None:
+                count([column[part] for column in self.columns], question, total[part])
+            else:
+                total[at[part]] = self.picked(question, at[part])
+
+        rows = len(total) if at is None else len(at)
+        share = max(-(-rows // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
+        first, *others = [slice(start, start + share) for start in range(0, max(rows, 1), share)]
+        running = [THREADS.submit(compare, part) for part in others]
+        compare(first)
+        for part in running:
+            part.result()
+        return total
+
+    def picked(self, question: Words, at: NDArray[np.integer[Any]]) -> Distances:
+        """In how many bits each row at `at` differs from the question, in the order of `at`."""
+        total = np.zeros(len(at), np.uint16)
+        for start in range(0, len(at), PICKED):
+            part = slice(start, start + PICKED)
+            count(list(self.rows.take(at[part], axis=0).T), question, total[part])
+        return total
 
 
-def picked(signs: Sequence[Words], question: Sequence[Words], at: NDArray[np.integer[Any]]) -> Distances:
-    """In how many bits each row at `at` differs from the question's only one, in the order of `at`."""
-    total = np.zeros(len(at), np.uint16)
-    count([column[at] for column in signs], question, total)
-    return total
-
-
-def count(signs: Sequence[Words], question: Sequence[Words], total: Distances) -> None:
+def count(columns: Sequence[Words], question: Words, total: Distances) -> None:
     """Add the differing bits to `total`."""
     differing, counts = np.empty(min(len(total), BLOCK), np.uint64), np.empty(min(len(total), BLOCK), np.uint8)
     for start in range(0, len(total), BLOCK):
         here = total[start : start + BLOCK]
         differing, counts = differing[: len(here)], counts[: len(here)]
-        for column, word in zip(signs, question, strict=True):
-            np.bitwise_xor(column[start : start + BLOCK], word[0], out=differing)
+        for column, word in zip(columns, question, strict=True):
+            np.bitwise_xor(column[start : start + BLOCK], word, out=differing)
             np.bitwise_count(differing, out=counts)
             here += counts
 

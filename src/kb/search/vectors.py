@@ -31,7 +31,6 @@ class Dense:
         self._scope = scope
         self._snapshot = scope.snapshot
         self._question = question
-        self._question_signs = signs.pack(question[None])
 
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
@@ -52,9 +51,7 @@ class Dense:
         rows = self._snapshot.rows[self._snapshot.owners[places]]
         several = np.flatnonzero(rows >= 0)
         whole = own.copy()
-        whole[several] = self._snapshot.bound.of(
-            signs.picked(self._snapshot.whole_signs, self._question_signs, rows[several])
-        )
+        whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows[several]))
         return mean_of(own, whole)
 
     def rough_bounds(self, places: Places) -> Cosines:
@@ -62,7 +59,7 @@ class Dense:
         return mean_of(self._own_bounds(places), np.float32(MOST))
 
     def _own_bounds(self, places: Places) -> Cosines:
-        return self._snapshot.bound.of(signs.picked(self._snapshot.signs, self._question_signs, places))
+        return self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
 
     def likely(self, count: int) -> Places:
         """Places among which some of the nearest are, about as many as asked for."""
@@ -92,9 +89,14 @@ class Dense:
         return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
 
     @cached_property
+    def _question_signs(self) -> signs.Words:
+        words: signs.Words = signs.pack(self._question[None])[0]
+        return words
+
+    @cached_property
     def _distances(self) -> signs.Distances:
         """By place."""
-        distances = signs.distances(self._snapshot.signs, self._question_signs, self._scope.places)
+        distances = self._snapshot.signs.distances(self._question_signs, self._scope.places)
         if self._some_are_dead:
             distances[~self._snapshot.alive] = signs.FAR
         return distances
@@ -106,7 +108,7 @@ class Dense:
         if self._scope.numbers is not None:
             rows = self._snapshot.rows[self._scope.numbers]
             rows = rows[rows >= 0]
-        distances = signs.distances(self._snapshot.whole_signs, self._question_signs, rows)
+        distances = self._snapshot.whole_signs.distances(self._question_signs, rows)
         if self._some_are_dead:
             distances[~self._snapshot.document_alive[self._snapshot.whole_numbers]] = signs.FAR
         return distances

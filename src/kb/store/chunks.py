@@ -4,13 +4,15 @@ A chunk belongs to a revision of its document. Only the revision that the docume
 are being written, or were left behind by a process that died and are swept at start.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.nouns import Anchor, Chunk
+from kb.nouns import Anchor, Chunk, Explanation, Hit
 from kb.store.backend import Row, Transaction, Vector, listed
 
 INSERT = """
@@ -34,14 +36,26 @@ LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
-# One search hit each: the passage and what the answer says about its document.
+# One search hit each, in the order of `Hit`: the passage and what the answer says about its document.
 HITS = """
-SELECT c.id AS chunk_id, c.chunk_index, c.text, c.heading, c.page, c.slide, c.sheet, c.start_at, c.end_at,
-       d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, d.metadata, d.created_at,
-       d.updated_at, d.version
+SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text,
+       (SELECT json_group_array(tag)
+          FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY position, tag)),
+       d.metadata, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.created_at, d.updated_at, d.version
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
+
+
+class Passage(NamedTuple):
+    """The fields of a hit before and after its score, in their order."""
+
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+    def scored(self, score: float, explain: Explanation | None = None) -> Hit:
+        fields = (*self.before, score, *self.after, None, explain)  # not truncated
+        return Hit(*fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +176,16 @@ def of_document(tx: Transaction, document_id: int, first: int, limit: int | None
     return [Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row)) for row in rows]
 
 
-def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Row]:
+def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
     """The published ones among these chunks, by id."""
     if not chunk_ids:
         return {}
     names, params = listed(map(int, chunk_ids))
-    rows = tx.rows(HITS.format(ids=names), params)
-    return {row["chunk_id"]: row for row in rows}
+    found = {}
+    for row in tx.tuples(HITS.format(ids=names), params):
+        tags, metadata, *anchor = row[9:17]
+        found[row[0]] = Passage(row[:9], (json.loads(tags), json.loads(metadata), Anchor(*anchor), *row[17:]))
+    return found
 
 
 def live(tx: Transaction) -> LiveChunks:

@@ -69,6 +69,9 @@ class SQLiteTransaction:
         names = [column[0] for column in cursor.get_description()]
         return [dict(zip(names, values, strict=True)) for values in (first, *cursor)]
 
+    def tuples(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, params).fetchall()
+
     def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None:
         return next(iter(self.rows(sql, params)), None)
 
