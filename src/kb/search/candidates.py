@@ -19,6 +19,7 @@ from kb.search.scope import Scope
 from kb.search.vectors import MOST, Dense
 
 EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond
+HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
 FIRST = 64  # likely ones of each leg that are scored to set the bar
 
 
@@ -63,11 +64,13 @@ def everybody(legs: Legs, _: int = 0) -> Places:
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
     """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
     few = legs.scope.chunks <= exact_up_to
-    if legs.keywords is None:
-        assert legs.dense is not None
-        return everybody(legs) if few else by_meaning(legs, legs.dense, top)
     if legs.dense is None:
+        assert legs.keywords is not None
         return legs.keywords.best(top)
+    if legs.scope.chunks <= min(HANDFUL, exact_up_to):
+        return everybody(legs)
+    if legs.keywords is None:
+        return everybody(legs) if few else by_meaning(legs, legs.dense, top)
     likely = legs.keywords.best(first_of(top))
     bar = bar_of(legs, likely, top)
     if fuse.cosine_for(bar, legs.trust) <= MOST:
