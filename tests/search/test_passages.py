@@ -31,13 +31,11 @@ def add(database: SQLiteDatabase, text: str) -> tuple[int, int]:
 
 
 def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, Passage]:
-    changes = database.changes
-    with database.read() as tx:
-        return kept.of(tx, ids, changes)
+    return kept.of(ids, database.changes)
 
 
 def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
-    kept = Passages()
+    kept = Passages(database)
     document_id, chunk_id = add(database, "herons")
     before = shown(database, kept, chunk_id, 999)
     hit = before[chunk_id].scored(0.5)
@@ -55,7 +53,7 @@ def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
 
 def test_only_the_latest_are_kept(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passages, "KEPT", 2)
-    kept = Passages()
+    kept = Passages(database)
     ids = [add(database, text)[1] for text in ("one", "two", "three")]
     everything = shown(database, kept, *ids)
     assert len(everything) == 3

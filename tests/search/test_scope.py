@@ -35,13 +35,11 @@ def add(database: SQLiteDatabase, tag: str, size: int = 1) -> int:
 
 def test_a_scope_is_worked_out_anew_after_a_write(database: SQLiteDatabase) -> None:
     first, second = add(database, "x", 2), add(database, "y")
-    live, scopes = LiveChunks(WIDTH), Scopes()
+    live, scopes = LiveChunks(WIDTH), Scopes(database)
     live.load(database)
 
     def now() -> Scope:
-        changes = database.changes
-        with database.read() as tx:
-            return scopes.of(tx, live.snapshot(), TAGGED, changes)
+        return scopes.of(live.snapshot(), TAGGED, database.changes)
 
     before = now()
     assert (before.chunks, before.documents, before.matching) == (2, 1, 1)
@@ -69,11 +67,10 @@ def test_a_moment_before_a_document_was_replaced_still_has_the_old_one() -> None
 def test_only_the_latest_filters_are_remembered(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kb.search.scope.KEPT", 2)
     add(database, "x")
-    live, scopes = LiveChunks(WIDTH), Scopes()
+    live, scopes = LiveChunks(WIDTH), Scopes(database)
     live.load(database)
-    with database.read() as tx:
-        first = scopes.of(tx, live.snapshot(), TAGGED, 1)
-        for tag in ("a", "b"):
-            scopes.of(tx, live.snapshot(), Filter(tags=(tag,)), 1)
-        assert scopes.of(tx, live.snapshot(), TAGGED, 1) is not first
+    first = scopes.of(live.snapshot(), TAGGED, 1)
+    for tag in ("a", "b"):
+        scopes.of(live.snapshot(), Filter(tags=(tag,)), 1)
+    assert scopes.of(live.snapshot(), TAGGED, 1) is not first
     database.close()

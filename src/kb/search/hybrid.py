@@ -26,7 +26,7 @@ from kb.search.notice import notice_for
 from kb.search.passages import Passages
 from kb.search.scope import Scope, Scopes
 from kb.search.vectors import Dense
-from kb.store.backend import Database, Transaction, Vector
+from kb.store.backend import Database, Vector
 from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
@@ -80,8 +80,8 @@ class Searcher:
         self._keywords = keywords
         self._embedder = embedder
         self._choose = choose
-        self._scopes = Scopes()
-        self._passages = Passages()
+        self._scopes = Scopes(database)
+        self._passages = Passages(database)
         self._threads = ThreadPoolExecutor(THREADS, "words")
 
     @property
@@ -107,10 +107,10 @@ class Searcher:
         return Moment(self._live.snapshot(), self._database.changes)
 
     def _words(self, request: SearchRequest, moment: Moment) -> Words:
+        scope = self._scopes.of(moment.snapshot, request.filter, moment.changes)
+        if request.mode == "vector":
+            return Words(scope)
         with self._database.read() as tx:
-            scope = self._scopes.of(tx, moment.snapshot, request.filter, moment.changes)
-            if request.mode == "vector":
-                return Words(scope)
             keywords = self._keywords.search(tx, scope, query_terms(request.query))
         if request.mode == "fts":
             return Words(scope, keywords)
@@ -122,17 +122,19 @@ class Searcher:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
         dense = None if vector is None else Dense(words.scope, vector)
         ranking = self._rank(Legs(words.scope, words.keywords, dense, words.trust), request)
+        hits, vanished = self._load(request, ranking, moment.changes)
+        return Found(self._fit(hits, request.max_tokens), None if hits else self._notice(request, ranking)), vanished
+
+    def _notice(self, request: SearchRequest, ranking: Ranking) -> str:
         with self._database.read() as tx:
-            hits, vanished = self._load(tx, request, ranking, moment.changes)
-            notice = None if hits else notice_for(tx, request, ranking)
-        return Found(self._fit(hits, request.max_tokens), notice), vanished
+            return notice_for(tx, request, ranking)
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
         places, scores = legs.best(self._choose(legs, request.top), request.top + SPARE)
         good = scores >= request.min_score
         return Ranking(places[good], scores[good], legs, float(scores.max(initial=0.0)))
 
-    def _load(self, tx: Transaction, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
+    def _load(self, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
         """The best passages that still exist, and whether any had to be passed over."""
         explained = Explained(ranking.legs) if request.explain else None
         hits: list[Hit] = []
@@ -142,7 +144,7 @@ class Searcher:
             some = slice(at, at + request.top - len(hits))
             places, scores = ranking.places[some].tolist(), ranking.scores[some].tolist()
             ids = ranking.legs.scope.snapshot.chunk_ids[ranking.places[some]].tolist()
-            found = self._passages.of(tx, ids, changes)
+            found = self._passages.of(ids, changes)
             vanished = vanished or len(found) < len(ids)
             hits += [
                 found[id_].scored(score, explained.of(place) if explained else None)

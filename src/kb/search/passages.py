@@ -8,22 +8,23 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from kb.store import chunks
-from kb.store.backend import Transaction
+from kb.store.backend import Database
 from kb.store.chunks import Passage
 
 KEPT = 4096  # of some 2 kB each
 
 
 class Passages:
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._kept: OrderedDict[int, Passage] = OrderedDict()
         self._changes = -1
         self._lock = threading.Lock()
 
-    def of(self, tx: Transaction, chunk_ids: Sequence[int], changes: int) -> dict[int, Passage]:
+    def of(self, chunk_ids: Sequence[int], changes: int) -> dict[int, Passage]:
         """Those among these chunks that are published.
 
-        `changes` is what the database said before `tx` began, so that `tx` has seen all of them.
+        `changes` is what the database said before this, so that what is read here has seen all of them.
         """
         with self._lock:
             if changes != self._changes:
@@ -32,7 +33,10 @@ class Passages:
             found = {id_: self._kept[id_] for id_ in chunk_ids if id_ in self._kept}
             for id_ in found:
                 self._kept.move_to_end(id_)
-        new = chunks.hits(tx, [id_ for id_ in chunk_ids if id_ not in found])
+        if len(found) == len(chunk_ids):
+            return found
+        with self._database.read() as tx:
+            new = chunks.hits(tx, [id_ for id_ in chunk_ids if id_ not in found])
         with self._lock:
             if changes == self._changes:
                 self._kept |= new

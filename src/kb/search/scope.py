@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kb.nouns import Filter
 from kb.search.live import Numbers, Places, Snapshot
 from kb.store import documents
-from kb.store.backend import Transaction
+from kb.store.backend import Database
 
 KEPT = 32
 
@@ -84,13 +84,14 @@ class Scope:
 class Scopes:
     """Scopes of recent filters, all of the same moment: another one's arrays are not to be kept alive."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._kept: OrderedDict[Filter, Scope] = OrderedDict()
         self._moment = (-1, -1)  # version of the snapshot, changes of the database
         self._lock = threading.Lock()
 
-    def of(self, tx: Transaction, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
-        """`changes` is what the database said before `tx` began, so that `tx` has seen all of them."""
+    def of(self, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
+        """`changes` is what the database said before this, so that what is read here has seen all of them."""
         moment = (snapshot.version, changes)
         with self._lock:
             if moment != self._moment:
@@ -101,7 +102,8 @@ class Scopes:
             if condition in self._kept:
                 self._kept.move_to_end(condition)
                 return self._kept[condition]
-        scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
+        with self._database.read() as tx:
+            scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
         with self._lock:
             if moment == self._moment:
                 self._kept[condition] = scope
