@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def _share_kb(pid: int) -> int:
 
 def main() -> None:
     name, corpus_folder, folder = sys.argv[1:]
+    at_the_end = ExitStack()  # so that no server is left behind when the race ends early
 
     def opened() -> tuple[Said, Callable[[Said], Said]]:
         corpus = Corpus(Path(corpus_folder))
@@ -92,19 +94,21 @@ def main() -> None:
                     before = memory_mb([os.getpid()])
                     started = time.perf_counter()
                     store.open()
+                    at_the_end.callback(store.close)
                     return {"seconds": time.perf_counter() - started, "before_mb": before}
                 case "search":
                     return search(store, known, asked["questions"], asked["tag"])
                 case "memory":
                     return {"mb": memory_mb(store.processes())}
                 case "close":
-                    store.close()
+                    at_the_end.close()
                     return {}
             raise ValueError(f"nobody here can {asked['do']!r}")
 
         return {}, answer
 
-    serve(opened)
+    with at_the_end:
+        serve(opened)
 
 
 if __name__ == "__main__":

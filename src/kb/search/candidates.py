@@ -81,7 +81,8 @@ def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
 
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:
     likely = dense.likely(first_of(top))
-    return distinct(likely, dense.reaching(bar_of(legs, likely, top)))
+    near = dense.reaching(bar_of(legs, likely, top))
+    return max(likely, near, key=len)  # both are all up to some distance, so one holds the other
 
 
 def by_both(legs: Legs, dense: Dense, keywords: Keywords, likely: Places, top: int) -> Places:

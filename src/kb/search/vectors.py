@@ -62,7 +62,7 @@ class Dense:
         return self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
 
     def likely(self, count: int) -> Places:
-        """Places among which some of the nearest are, about as many as asked for."""
+        """All places up to some distance, about as many as asked for: some of the nearest are among them."""
         found = at_least_as_many(signs.FAR - self._distances, count)
         return found[self._distances[found] < signs.FAR]
 
