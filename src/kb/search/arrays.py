@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GROUP = 64
+LOOKUP = 16  # how much longer it takes to look one value up than to ask each of them
 
 
 def at_least_as_many(values: NDArray[Any], count: int) -> NDArray[np.int64]:
@@ -18,6 +19,15 @@ def at_least_as_many(values: NDArray[Any], count: int) -> NDArray[np.int64]:
     groups = len(values) // GROUP
     best = values[: groups * GROUP].reshape(GROUP, groups).max(axis=0) if groups > count else values
     return np.flatnonzero(values >= np.partition(best, len(best) - count)[len(best) - count])
+
+
+def among(values: NDArray[Any], some: NDArray[Any], holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where those of `values` are that are among `some`; both ascend, and `holds` says it of each possible value."""
+    if LOOKUP * len(some) > len(values):
+        return np.flatnonzero(holds[values])
+    some = some.astype(values.dtype)  # else all the others would be converted
+    at = np.minimum(np.searchsorted(values, some), len(values) - 1)
+    return at[values[at] == some]
 
 
 def distinct(*arrays: NDArray[np.int64]) -> NDArray[np.int64]:

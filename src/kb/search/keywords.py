@@ -50,7 +50,7 @@ class Keywords:
         if scope.numbers is None:  # worked out once for all searches without a filter at this moment
             at.worth = passages, whole = at.worth or worth(at, scope)
         else:
-            at = at.within(scope.holds, scope.holds_document)
+            at = at.within(scope)
             passages, whole = worth(at, scope)
         # With indices of this very type it is four times as fast as an indexed +=.
         np.add.at(self._passages, at.places.astype(np.intp), passages)

@@ -17,7 +17,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.search.arrays import among
 from kb.search.live import Snapshot
+from kb.search.scope import Scope
 from kb.store.backend import Postings, Transaction
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
@@ -80,8 +82,11 @@ class TermPlaces:
         totals = np.add.reduceat(counts, new, dtype=np.uint32) if len(new) else np.empty(0, np.uint32)
         return TermPlaces(places, counts, owners[new], totals)
 
-    def within(self, holds: NDArray[np.bool_], holds_document: NDArray[np.bool_]) -> "TermPlaces":
-        own, owned = np.flatnonzero(holds[self.places]), np.flatnonzero(holds_document[self.numbers])
+    def within(self, scope: Scope) -> "TermPlaces":
+        if scope.places is None or scope.numbers is None:
+            return self
+        own = among(self.places, scope.places, scope.holds)
+        owned = among(self.numbers, scope.numbers, scope.holds_document)
         return TermPlaces(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
 
     def holds(self, place: int) -> bool:
