@@ -43,7 +43,10 @@ class Keywords:
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
-        places = np.flatnonzero(self._passages > 0)
+        if scope.places is None:
+            places = np.flatnonzero(self._passages > 0)
+        else:
+            places = scope.places[self._passages[scope.places] > 0]
         self.hits = Scored(places, self.scores(places))  # where any term occurs within the scope
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
