@@ -27,7 +27,7 @@ def among(values: NDArray[Any], some: NDArray[Any], holds: NDArray[np.bool_]) ->
         return np.flatnonzero(holds[values])
     some = some.astype(values.dtype)  # else all the others would be converted
     at = np.minimum(np.searchsorted(values, some), len(values) - 1)
-    return at[values[at] == some]
+    return np.compress(values[at] == some, at)
 
 
 def distinct(*arrays: NDArray[np.int64]) -> NDArray[np.int64]:
