@@ -1,4 +1,4 @@
-"""In a large scope not everybody is scored: the answer is the one that scoring everybody gives."""
+"""Not everybody is scored: the answer is the one that scoring everybody gives."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -25,7 +25,14 @@ from shelf import chunk, content
 RANDOM = np.random.default_rng(3)
 TOPICS = 60
 WORDS = [f"word{number}" for number in range(800)]
-QUESTIONS = ["word3 word17 word400", "word0 word1 word2", "word799", "word5 word5 nothing", "how does that go"]
+QUESTIONS = [
+    "word3 word17 word400",
+    "word0 word1 word2",
+    "word799",
+    "word5 word5 nothing",
+    "how does that go",
+    "word7 漢字的是了在有我他",  # hardly trusted to the model
+]
 
 
 def unit(rows: np.ndarray) -> Vector:
@@ -42,7 +49,10 @@ def text() -> str:
 def searchers(
     tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
 ) -> Iterator[tuple[Searcher, Searcher, Searcher]]:
-    """With every shortcut, with those that are certain, and with none, over the same documents of 1 to 12 passages."""
+    """With every shortcut, with those that are certain, and with none, over the same documents of 1 to 12 passages.
+
+    Some say the same as the one before them, and some are gone again.
+    """
     path: Path = tmp_path_factory.mktemp("candidates") / "kb.db"
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)
@@ -51,18 +61,27 @@ def searchers(
     topics = unit(
         RANDOM.normal(size=(TOPICS, embedder.dimensions)) + 12 * asked[RANDOM.integers(len(asked), size=TOPICS)]
     )
+    ids: list[int] = []
     with database.write() as tx:
         for number in range(1200):
-            size = 1 if number % 2 else int(RANDOM.integers(2, 13))
-            noise = RANDOM.normal(size=(size, embedder.dimensions))
-            vectors = unit(topics[number % TOPICS] + 0.06 * noise)
+            if number % 7 != 6:
+                size = 1 if number % 2 else int(RANDOM.integers(2, 13))
+                noise = RANDOM.normal(size=(size, embedder.dimensions))
+                vectors = unit(topics[number % TOPICS] + 0.06 * noise)
+                said = [chunk(at, text(), vector) for at, vector in enumerate(vectors)]
             id_ = documents.reserve(tx)
-            chunks.add(tx, id_, 1, [chunk(at, text(), vector) for at, vector in enumerate(vectors)])
+            ids.append(id_)
+            chunks.add(tx, id_, 1, said)
             documents.publish(tx, id_, content(str(number)), 1, size)
             documents.set_tags(
                 tx, id_, ["third" if number % 3 == 0 else "rest", "one passage" if size == 1 else "several"]
             )
     live.load(database)
+    for id_ in ids[::11]:
+        with database.write() as tx:
+            chunks.remove_other_revisions(tx, id_, keep=0)
+            documents.delete(tx, id_)
+        live.remove(id_)
     keywords = KeywordIndex()
     yield (
         Searcher(database, live, keywords, embedder, partial(candidates, exact_up_to=0)),
@@ -86,6 +105,29 @@ def test_the_answer_is_that_of_scoring_everybody(
     for hits in quick:
         assert [hit.chunk_id for hit in hits] == [hit.chunk_id for hit in exact]
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in exact], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_how_many_are_asked_for_changes_nothing(
+    searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str
+) -> None:
+    deep, *shallow = (
+        [(hit.chunk_id, hit.score) for hit in searchers[1].search(SearchRequest(question, mode=mode, top=top)).hits]
+        for top in (60, 1, 7, 10, 33)
+    )
+    for hits in shallow:
+        assert hits == deep[: len(hits)]
+
+
+def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searcher]) -> None:
+    searcher = searchers[0]
+    scope = Scope.unfiltered(searcher._live.snapshot())
+    with searcher._database.read() as tx:
+        keywords = searcher._keywords.search(tx, scope, ["word3", "word17"])
+    for place, score in zip(*keywords.hits, strict=True):
+        assert place in keywords.reaching(float(score)).places
+    assert len(keywords.reaching(float(keywords.hits.scores.max())).places) < len(keywords.hits.places)
 
 
 def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher, Searcher]) -> None:

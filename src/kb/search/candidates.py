@@ -1,9 +1,9 @@
-"""Whom to score: everybody in a small scope; in a large one, everybody who could be among the best.
+"""Whom to score: everybody who could be among the best.
 
-A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it, by the bound
-that the signs of its vector set and by its keywords, is left out unseen. Bounds hold but for rare chance (figures:
-docs/decisions/010), and scores are exact. Where the best by keywords set a bar that no meaning alone can reach, which
-is so for most questions in words that are known here, whoever lacks the words is left out for certain.
+A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it is left out unseen.
+Where the best by keywords set a bar that no meaning alone can reach, which is so for most questions in words that are
+known here, whoever lacks the words is left out for certain. In a large scope the signs of vectors bound the cosines of
+the others; bounds hold but for rare chance (figures: docs/decisions/010). Scores are exact.
 """
 
 from dataclasses import dataclass
@@ -63,10 +63,10 @@ def everybody(legs: Legs, _: int = 0) -> Places:
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
     """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
-    few = legs.scope.chunks <= exact_up_to
     if legs.dense is None:
         assert legs.keywords is not None
         return legs.keywords.best(top)
+    few = legs.scope.chunks <= exact_up_to
     if legs.scope.chunks <= min(HANDFUL, exact_up_to):
         return everybody(legs)
     if legs.keywords is None:
@@ -81,7 +81,10 @@ def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
 
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:
     likely = dense.likely(first_of(top))
-    near = dense.reaching(bar_of(legs, likely, top))
+    bar = bar_of(legs, likely, top)
+    if bar <= 0:  # anybody is as good as the last
+        return everybody(legs)
+    near = dense.reaching(bar)
     return max(likely, near, key=len)  # both are all up to some distance, so one holds the other
 
 
@@ -89,6 +92,8 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, likely: Places, top: i
     """Where meaning may do without keywords. `likely`: by keywords."""
     likely = distinct(likely, dense.likely(first_of(top)))
     bar = bar_of(legs, likely, top)
+    if bar <= 0:
+        return everybody(legs)
     # With keywords: the nearest of all cannot make up for too few of them.
     hits = keywords.reaching(fuse.bm25_for(bar, dense.most(), legs.trust))
     # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.

@@ -31,7 +31,6 @@ from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
 THREADS = 16  # that look for words while others embed
-SPARE = 100  # places ranked beyond `top`, in case some vanish
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Searcher:
             return notice_for(tx, request, ranking)
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
-        places, scores = legs.best(self._choose(legs, request.top), request.top + SPARE)
+        places, scores = legs.best(self._choose(legs, request.top), request.top)
         good = scores >= request.min_score
         return Ranking(places[good], scores[good], legs, float(scores.max(initial=0.0)))
 

@@ -75,7 +75,8 @@ class Keywords:
 
     def best(self, count: int) -> Places:
         """Those with the highest scores: at least as many as asked for where there are, and seldom many more."""
-        return self.hits.places[at_least_as_many(self.hits.scores, count)]
+        highest = self.hits.scores[at_least_as_many(self.hits.scores, count)]
+        return self.reaching(float(highest.min(initial=np.inf))).places
 
     def reaching(self, score: float) -> Scored:
         """Every place with a term whose score is this large."""
@@ -111,9 +112,10 @@ class KeywordIndex:
         for term, _ in reversed(frequent[: int(np.searchsorted(postings, READ_AHEAD, side="right"))]):
             if stopping.is_set():
                 return
-            snapshot = live.snapshot()
+            scope = Scope.unfiltered(live.snapshot())
             with database.read() as tx:
-                self.search(tx, Scope.unfiltered(snapshot), [term])
+                for at in self._postings.of(tx, scope.snapshot, [term]).values():
+                    at.worth = worth(at, scope)
 
     def search(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)

@@ -83,8 +83,8 @@ class TermPlaces:
         return TermPlaces(places, counts, owners[new], totals)
 
     def within(self, scope: Scope) -> "TermPlaces":
-        if scope.places is None or scope.numbers is None:
-            return self
+        assert scope.places is not None
+        assert scope.numbers is not None
         own = among(self.places, scope.places, scope.holds)
         owned = among(self.numbers, scope.numbers, scope.holds_document)
         return TermPlaces(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])

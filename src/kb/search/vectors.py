@@ -16,6 +16,7 @@ from kb.search.scope import Scope
 from kb.store.backend import Vector
 
 AT_ONCE = 2048  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
+EVEN = 16  # a product takes rows by fours or more; the rest it takes another way, to other last digits
 
 MOST = 1.0001  # that any cosine is, rounding included
 
@@ -119,14 +120,22 @@ class Dense:
 
 
 def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
-    """Of some rows, in their order."""
-    if len(rows) == len(vectors):
-        every: Cosines = vectors @ question
-        return np.take(every, rows)
-    found = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), AT_ONCE):
-        np.dot(vectors.take(rows[start : start + AT_ONCE], axis=0), question, out=found[start : start + AT_ONCE])
-    return found
+    """Of some rows, in their order: to the last digit the same for a row, whoever else is among them."""
+    if len(rows) < len(vectors):
+        return picked_products(vectors, rows, question)
+    whole = len(vectors) - len(vectors) % EVEN
+    rest = picked_products(vectors, np.arange(whole, len(vectors)), question)
+    return np.concatenate((vectors[:whole] @ question, rest)).take(rows)
+
+
+def picked_products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
+    if not len(rows):
+        return np.empty(0, np.float32)
+    even = np.concatenate((rows, np.zeros(-len(rows) % EVEN, rows.dtype)))
+    found = np.empty(len(even), np.float32)
+    for start in range(0, len(even), AT_ONCE):
+        np.dot(vectors.take(even[start : start + AT_ONCE], axis=0), question, out=found[start : start + AT_ONCE])
+    return found[: len(rows)]
 
 
 def mean_of(own: Cosines, whole: Cosines | np.float32) -> Cosines:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.nouns import Anchor, Chunk, Explanation, Hit
+from kb.store import documents
 from kb.store.backend import Row, Transaction, Vector, listed
 
 INSERT = """
@@ -36,12 +37,10 @@ LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
-# One search hit each, in the order of `Hit`: the passage and what the answer says about its document.
+# One search hit each, in the order of `Hit`: the passage and what the answer says about its document, but for its tags.
 HITS = """
-SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text,
-       (SELECT json_group_array(tag)
-          FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY position, tag)),
-       d.metadata, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.created_at, d.updated_at, d.version
+SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.metadata,
+       c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.created_at, d.updated_at, d.version
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
@@ -181,11 +180,11 @@ def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
     if not chunk_ids:
         return {}
     names, params = listed(map(int, chunk_ids))
-    found = {}
-    for row in tx.tuples(HITS.format(ids=names), params):
-        tags, metadata, *anchor = row[9:17]
-        found[row[0]] = Passage(row[:9], (json.loads(tags), json.loads(metadata), Anchor(*anchor), *row[17:]))
-    return found
+    rows = tx.tuples(HITS.format(ids=names), params)
+    tags = documents.tags_of(tx, [row[1] for row in rows])
+    return {
+        row[0]: Passage(row[:9], (tags[row[1]], json.loads(row[9]), Anchor(*row[10:16]), *row[16:])) for row in rows
+    }
 
 
 def live(tx: Transaction) -> LiveChunks:
