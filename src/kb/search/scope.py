@@ -99,9 +99,9 @@ class Scopes:
                 self._moment = moment
             if condition.is_empty:
                 return Scope.unfiltered(snapshot)
-            if condition in self._kept:
+            if (known := self._kept.get(condition)) is not None:
                 self._kept.move_to_end(condition)
-                return self._kept[condition]
+                return known
         with self._database.read() as tx:
             scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
         with self._lock:

@@ -241,8 +241,8 @@ def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]
     held: dict[int, list[str]] = {id_: [] for id_ in document_ids}
     if held:
         names, params = listed(held)
-        for row in tx.rows(TAGS.format(ids=names), params):
-            held[row["document_id"]].append(row["tag"])
+        for id_, tag in tx.tuples(TAGS.format(ids=names), params):
+            held[id_].append(tag)
     return held
 
 
