@@ -1,4 +1,4 @@
-"""The values that everything passes around, frozen but for one. What goes over the wire is the same value.
+"""The values that everything passes around, frozen. What goes over the wire is the same value.
 
 `wire` turns one into plain JSON data. A field made with `absent()` is left out of the answer while it is
 None; every other field is always there.
@@ -230,7 +230,7 @@ class Explanation:
     matched_terms: list[str]
 
 
-@dataclass(slots=True)  # not frozen: every search makes some, and a frozen one takes ten times as long to make
+@dataclass(frozen=True, slots=True)
 class Hit:
     chunk_id: int
     document_id: int
