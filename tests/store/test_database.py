@@ -143,3 +143,14 @@ def test_nobody_waits_for_a_reader_that_needs_the_log(database: SQLiteDatabase) 
         assert not forgetting.is_alive()
     database.forget_log()
     assert database.path.with_name("kb.db-wal").stat().st_size == 0
+
+
+def test_reading_postings_leaves_prepared_statements_as_they_are(database: SQLiteDatabase) -> None:
+    """Whatever changes the schema, if only to be rolled back, has every statement of the connection parsed anew."""
+    with database.write() as tx:
+        tx.fulltext.add(1, "", "", "words")
+    with database.read() as tx:
+        before = tx.value("PRAGMA temp.schema_version")
+    with database.read() as tx:
+        assert tx.fulltext.postings("words").chunk_ids.tolist() == [1]
+        assert tx.value("PRAGMA temp.schema_version") == before

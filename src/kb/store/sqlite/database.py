@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kb.errors import KBError, StorageFull, Unavailable
 from kb.store.backend import Row
-from kb.store.sqlite.fulltext import SQLiteFullText, parsed
+from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
@@ -208,7 +208,7 @@ class SQLiteDatabase:
 
 
 def connect(path: Path) -> apsw.Connection:
-    """One connection with sqlite-vec loaded and every pragma confirmed."""
+    """One connection with sqlite-vec loaded, every pragma confirmed, and a view on the vocabulary."""
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(BUSY_MS)
     connection.enable_load_extension(True)
@@ -219,6 +219,7 @@ def connect(path: Path) -> apsw.Connection:
         actual = connection.pragma(name)
         if actual != expected:
             raise KBError(f"SQLite did not accept PRAGMA {name}={value}: it says {actual!r}.")
+    connection.execute(VOCABULARY)
     return connection
 
 

@@ -16,7 +16,9 @@ from kb.store.backend import Postings
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"
 PIECE = 2**17  # characters: a millisecond
-VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.chunks_fts_terms USING fts5vocab(main, chunks_fts, instance)"
+# What that is read from, a table of each connection's own. It has to be there before any transaction: made within one
+# that is rolled back it would go again, and with it every statement that the connection has prepared.
+VOCABULARY = "CREATE VIRTUAL TABLE temp.chunks_fts_terms USING fts5vocab(main, chunks_fts, instance)"
 
 
 class SQLiteFullText:
@@ -47,7 +49,6 @@ class SQLiteFullText:
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
 
     def postings(self, term: str) -> Postings:
-        self._connection.execute(VOCABULARY)
         found = self._connection.execute(POSTINGS, (term,)).fetchone()
         occurrences = np.sort(parsed(found[0] if found else None), kind="stable")  # they are, but nothing promises it
         starts = np.flatnonzero(np.diff(occurrences, prepend=-1))
