@@ -1,7 +1,5 @@
 """A real engine on a free port with a data folder of its own, and a client that keeps its connection."""
 
-import http.client
-import json
 import os
 import re
 import signal
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.wire import Wire
 from kb.client import Call, Calls, Engine, read_answer
 from kb.errors import Unavailable
 from kb.nouns import Json
@@ -47,26 +46,14 @@ class Connection(Calls[Json]):
 
     def __init__(self, url: str) -> None:
         self._engine = Engine.of(Settings(engine_url=url))
-        self._http = http.client.HTTPConnection(self._engine.host, self._engine.port, timeout=300)
+        self._wire = Wire(self._engine.host, self._engine.port)
 
     def send(self, call: Call) -> Json:
-        body = None if call.body is None else json.dumps(call.body).encode()
-        headers = dict(self._engine.headers)
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        try:
-            answer = self._exchange(call, body, headers)
-        except (http.client.RemoteDisconnected, ConnectionError):  # the engine drops what is idle for seconds
-            self._http.close()
-            answer = self._exchange(call, body, headers)
-        return read_answer(self._engine, answer.status, answer.headers.get("X-KB-Version"), answer.read())
-
-    def _exchange(self, call: Call, body: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
-        self._http.request(call.method, call.target, body, headers)
-        return self._http.getresponse()
+        answer = self._wire.ask(call.method, call.target, call.body, **dict(self._engine.headers))
+        return read_answer(self._engine, answer.status, answer.header("X-KB-Version"), answer.body)
 
     def close(self) -> None:
-        self._http.close()
+        self._wire.close()
 
 
 class KbProcess:

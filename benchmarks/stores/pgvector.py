@@ -3,7 +3,6 @@
 With a filter the index is scanned on until enough is found (`hnsw.iterative_scan`), as its guide says.
 """
 
-import http.client
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ import psycopg  # type: ignore[import-not-found,unused-ignore]
 from benchmarks.corpus import Batch, Corpus, Vectors
 from benchmarks.stores.server import free_port, until_listening
 from benchmarks.stores.store import TOP, Hits, Store
+from benchmarks.wire import Wire
 
 EF_SEARCH = 40  # pgvector's default
 CREATE = "CREATE TABLE chunks (number bigint PRIMARY KEY, text text, tags text[], embedding vector(384))"
@@ -78,16 +78,14 @@ class PgvectorRoute(Store):
         port = free_port()
         self._server = subprocess.Popen([sys.executable, "-m", "benchmarks.stores.route", self.folder, str(port)])
         until_listening(port)
-        self._http = http.client.HTTPConnection("127.0.0.1", port)
+        self._wire = Wire("127.0.0.1", port)
 
     def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
-        body = json.dumps({"query": question, "tag": tag})
-        self._http.request("POST", "/search", body, {"Content-Type": "application/json"})
-        answer = json.loads(self._http.getresponse().read())
+        answer = json.loads(self._wire.ask("POST", "/search", {"query": question, "tag": tag}).body)
         return [(hit["number"], hit["text"]) for hit in answer["results"]]
 
     def close(self) -> None:
-        self._http.close()
+        self._wire.close()
         self._server.terminate()
         self._server.wait(60)
 

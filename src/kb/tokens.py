@@ -8,6 +8,7 @@ other threads run while it works.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from kb.errors import Unavailable
 
 # Longer segments are slower per character; shorter ones gain nothing more.
 SEGMENT_CHARACTERS = 10_000
+LATEST = 16  # texts whose tokens are kept for a moment
 
 # A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter. Not all
 # that Python calls white space is some to the tokenizer.
@@ -41,6 +43,8 @@ class Tokenizer:
         self._inner.no_padding()
         self._cuttable = _is_cuttable(self._inner)
         self._unknown = self._inner.token_to_id(getattr(self._inner.model, "unk_token", None) or "<unk>")
+        # A question is looked at twice: by the model, and for how well the model knows its words.
+        self._latest = lru_cache(maxsize=LATEST)(lambda text: self._encode([_text(text)])[0])
         self.specials: int = self._inner.num_special_tokens_to_add(False)  # what a model adds to every text
 
     def offsets(self, text: str) -> NDArray[np.int32]:
@@ -68,7 +72,7 @@ class Tokenizer:
         0 for a text without letters. A word that it does not know at all counts as spelt.
         """
         letters = tokens = 0
-        (encoding,) = self._encode([_text(text)])
+        encoding = self._latest(text)
         for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if own := sum(map(str.isalpha, text[start:end])):
                 letters += own
@@ -81,7 +85,10 @@ class Tokenizer:
 
     def windows(self, text: str, size: int) -> list[list[int]]:
         """What the model is fed for a text of any length: windows of at most `size` with special tokens."""
-        (whole,) = self._encode([_text(text)])
+        whole = self._latest(text)
+        if len(whole) + self.specials <= size:
+            return [self._inner.post_process(whole).ids]
+        (whole,) = self._encode([_text(text)])  # another one, since it is changed
         whole.truncate(size - self.specials)
         return [self._inner.post_process(window).ids for window in (whole, *whole.overflowing)]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kb.arrays import distinct
 from kb.search import fuse
-from kb.search.arrays import distinct
 from kb.search.keywords import Keywords, Scores
 from kb.search.live import Places
 from kb.search.rank import Scored, best, best_mixed
@@ -41,7 +41,7 @@ class Legs:
             scores = self.dense.cosines(places)
         else:
             scores = fuse.fused(self.keywords.scores(places), self.dense.with_documents(places), self.trust)
-        return np.clip(scores, 0, 1)
+        return np.minimum(np.maximum(scores, np.float32(0)), np.float32(1))
 
     def best(self, places: Places, count: int) -> Scored:
         mixed = self.dense is not None and self.keywords is not None

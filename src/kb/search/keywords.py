@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.arrays import at_least_as_many
+from kb.arrays import level_of, where
 from kb.search.live import LiveChunks, Places
 from kb.search.postings import HELD_POSTINGS, PostingsCache, TermPlaces
 from kb.search.rank import Scored
@@ -43,10 +43,8 @@ class Keywords:
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
-        if scope.places is None:
-            places = np.flatnonzero(self._passages > 0)
-        else:
-            places = scope.places[self._passages[scope.places] > 0]
+        among = self._passages if scope.places is None else self._passages.take(scope.places)
+        places = where(among > 0) if scope.places is None else scope.places.take(where(among > 0))
         self.hits = Scored(places, self.scores(places))  # where any term occurs within the scope
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
@@ -75,8 +73,9 @@ class Keywords:
 
     def best(self, count: int) -> Places:
         """Those with the highest scores: at least as many as asked for where there are, and seldom many more."""
-        highest = self.hits.scores[at_least_as_many(self.hits.scores, count)]
-        return self.reaching(float(highest.min(initial=np.inf))).places
+        if len(self.hits.places) <= count:
+            return self.hits.places
+        return self.reaching(float(level_of(self.hits.scores, count))).places
 
     def reaching(self, score: float) -> Scored:
         """Every place with a term whose score is this large."""

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.arrays import lengths_of, starts_of
 from kb.errors import Unavailable
-from kb.search.signs import Bound, Signs, Words, pack, spread
+from kb.search.signs import ROUGH, Bound, Signs, Words, pack, spread
 from kb.store import chunks
 from kb.store.backend import Database, Vector
 
@@ -59,6 +60,7 @@ class Snapshot:
     whole_numbers: NDArray[np.int32]  # whose it is
 
     bound: Bound
+    rough_bound: Bound  # by the first dimensions alone
     newest: int  # highest chunk id; a higher one is not in here
     count: int  # chunks that are alive
     document_count: int
@@ -86,9 +88,9 @@ def looked_up(where: NDArray[np.int32], ids: NDArray[np.integer[Any]], alive: ND
     found = where.take(ids, mode="clip")
     if len(ids) and ids.max() >= len(where):
         found[ids >= len(where)] = -1
-    there = (found >= 0) & (found < len(alive))
+    there = found.view(np.uint32) < len(alive)  # -1 is then the largest of all
     there &= alive.take(found, mode="clip") if len(alive) else False
-    found[~there] = -1
+    np.putmask(found, ~there, -1)
     return found
 
 
@@ -248,7 +250,13 @@ class LiveChunks:
         self._places = np.full(chunks + SPARE, -1, np.int32)
         self._numbers = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
-        self._bound, self._sampled = Bound(self._dimensions), BOUND_FROM
+        self._bound, self._rough_bound = self._bounds()
+        self._sampled = BOUND_FROM
+
+    def _bounds(self) -> list[Bound]:
+        """By all signs and by the first of them, as far as those of the vectors held can be relied on."""
+        counts = (self._dimensions, min(ROUGH, self._dimensions))
+        return [Bound(count, spread(self._chunks["vectors"], count)) for count in counts]
 
     def _replace(
         self,
@@ -273,8 +281,8 @@ class LiveChunks:
         """Whole documents, but for their vectors: the order in which these are to be written, and where."""
         order = np.argsort(owners, kind="stable")
         owners, chunk_ids, terms = owners[order], chunk_ids[order], terms[order]
-        starts = np.flatnonzero(np.diff(owners, prepend=-1))
-        sizes = np.diff(starts, append=len(owners))
+        starts = starts_of(owners)
+        sizes = lengths_of(starts, len(owners))
         new = self._chunks.append(
             chunk_ids=chunk_ids, lengths=terms, alive=np.ones(len(owners), np.bool_), owners=np.zeros_like(terms)
         )
@@ -340,7 +348,7 @@ class LiveChunks:
 
     def _publish(self) -> None:
         if self._chunks.count >= self._sampled:
-            self._bound = Bound(self._dimensions, spread(self._chunks["vectors"]))
+            self._bound, self._rough_bound = self._bounds()
             self._sampled = 2 * self._chunks.count
         self._version += 1
         by_place = ("chunk_ids", "owners", "lengths", "vectors")
@@ -357,6 +365,7 @@ class LiveChunks:
             whole_signs=self._wholes.signs(),
             whole_numbers=self._wholes["whole_numbers"],
             bound=self._bound,
+            rough_bound=self._rough_bound,
             newest=self._newest,
             count=self._count,
             document_count=self._document_count,

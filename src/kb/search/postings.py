@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.search.arrays import among
+from kb.arrays import among, starts_of, where
 from kb.search.live import Snapshot
 from kb.search.scope import Scope
 from kb.store.backend import Postings, Transaction
@@ -71,16 +71,16 @@ class TermPlaces:
     @staticmethod
     def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
         places, counts = snapshot.places_of(postings.chunk_ids), postings.counts
-        if len(places) and places.min() < 0:
-            there = np.flatnonzero(places >= 0)
-            places, counts = places[there], counts[there]
-        if np.any(places[1:] < places[:-1]):  # published in another order than written
-            order = np.argsort(places)
-            places, counts = places[order], counts[order]
-        owners = snapshot.owners[places]
-        new = np.flatnonzero(np.diff(owners, prepend=np.int32(-1)))
+        there = where(places >= 0)
+        if len(there) < len(places):
+            places, counts = places.take(there), counts.take(there)
+        if (places[1:] < places[:-1]).any():  # published in another order than written
+            order = places.argsort()
+            places, counts = places.take(order), counts.take(order)
+        owners = snapshot.owners.take(places)
+        new = starts_of(owners)
         totals = np.add.reduceat(counts, new, dtype=np.uint32) if len(new) else np.empty(0, np.uint32)
-        return TermPlaces(places, counts, owners[new], totals)
+        return TermPlaces(places, counts, owners.take(new), totals)
 
     def within(self, scope: Scope) -> "TermPlaces":
         assert scope.places is not None

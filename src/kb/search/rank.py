@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.arrays import where, where_first
 from kb.search import fuse
 from kb.search.live import Places, Snapshot
 
@@ -16,18 +17,16 @@ class Scored(NamedTuple):
     scores: NDArray[np.float32]
 
     def where(self, kept: NDArray[np.bool_]) -> "Scored":
-        at = np.flatnonzero(kept)
-        return Scored(self.places[at], self.scores[at])
+        at = where(kept)
+        return Scored(self.places.take(at), self.scores.take(at))
 
 
 def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """The best, and who is level with the last of them, best first; ties by chunk id."""
-    places, scores = found
-    if len(places) > count:
-        keep = scores >= np.partition(scores, len(scores) - count)[len(scores) - count]
-        places, scores = places[keep], scores[keep]
-    order = np.lexsort((snapshot.chunk_ids[places], -scores))
-    return Scored(places[order], scores[order])
+    if len(found.places) > count:
+        found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
+    order = np.lexsort((snapshot.chunk_ids[found.places], -found.scores))
+    return Scored(found.places[order], found.scores[order])
 
 
 def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
@@ -39,7 +38,7 @@ def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     depth = 2 * count
     while True:
         ranked = best(found, snapshot, depth)
-        _, firsts = np.unique(snapshot.owners[ranked.places], return_index=True)
+        firsts = where_first(snapshot.owners[ranked.places])
         lowered = ranked.scores * np.float32(fuse.SECOND)
         lowered[firsts] = ranked.scores[firsts]
         mixed = best(Scored(ranked.places, lowered), snapshot, count)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.arrays import level_of, where
 from kb.search import signs
-from kb.search.arrays import at_least_as_many
 from kb.search.live import Places
 from kb.search.scope import Scope
 from kb.store.backend import Vector
@@ -41,31 +41,30 @@ class Dense:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
         own = self.cosines(places)
         rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = np.flatnonzero(rows >= 0)
+        several = where(rows >= 0)
         whole = own.copy()
         whole[several] = products(self._snapshot.wholes, rows[several], self._question)
         return mean_of(own, whole)
 
     def bounds(self, places: Places) -> Cosines:
         """What `with_documents` is at most."""
-        own = self._own_bounds(places)
+        own = self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
         rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = np.flatnonzero(rows >= 0)
+        several = where(rows >= 0)
         whole = own.copy()
         whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows[several]))
         return mean_of(own, whole)
 
     def rough_bounds(self, places: Places) -> Cosines:
-        """The same at less than half the cost, and not as low: documents are not looked at."""
-        return mean_of(self._own_bounds(places), np.float32(MOST))
-
-    def _own_bounds(self, places: Places) -> Cosines:
-        return self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
+        """The same at a fraction of the cost, and not as low: documents are not looked at, nor most dimensions."""
+        own = self._snapshot.rough_bound.of(self._snapshot.signs.roughly(self._question_signs, places))
+        return mean_of(own, np.float32(MOST))
 
     def likely(self, count: int) -> Places:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
-        found = at_least_as_many(signs.FAR - self._distances, count)
-        return found[self._distances[found] < signs.FAR]
+        nearness = signs.FAR - self._distances
+        level = level_of(nearness, count) if len(nearness) > count else 0
+        return where(nearness >= max(level, 1))  # 0: takes no part
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
@@ -79,14 +78,14 @@ class Dense:
     def reaching(self, cosine: float) -> Places:
         """Every place whose cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
-        return np.flatnonzero(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
+        return where(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
 
     def documents_reaching(self, cosine: float) -> Places:
         """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
         if reach < 0:
             return NONE
-        rows = np.flatnonzero(self._whole_distances <= np.uint16(reach))
+        rows = where(self._whole_distances <= np.uint16(reach))
         return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
 
     @cached_property
