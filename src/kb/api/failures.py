@@ -20,9 +20,13 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, unexpected)
 
 
-def translated(app: ASGIApp) -> ASGIApp:
-    """The same for an application of its own."""
-    return ServerErrorMiddleware(ExceptionMiddleware(app, HANDLERS), unexpected)
+def answer_to(error: Exception) -> ASGIApp:
+    """What the application would answer to an error that happened before it."""
+
+    async def fail(*_: Any) -> None:
+        raise error
+
+    return ServerErrorMiddleware(ExceptionMiddleware(fail, HANDLERS), unexpected)
 
 
 async def ours(_: Request, error: Exception) -> Response:

@@ -12,7 +12,6 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 from fastapi.exceptions import RequestValidationError
-from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api import failures
@@ -41,29 +40,38 @@ class Direct:
         self._app = app
         self._path = path
         self._engine = engine
-        self._search = failures.translated(self._answer)
         self._threads = ThreadPoolExecutor(THREADS, "search")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         ours = scope["type"] == "http" and scope["path"] == self._path and scope["method"] == "POST"
-        await (self._search if ours else self._app)(scope, receive, send)
+        await (self._answer if ours else self._app)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = SearchBody.model_validate(await read_json(Request(scope, receive)))
-        # In the caller's context, so that what the search logs names its request.
-        run = copy_context().run
-        answer = await asyncio.get_running_loop().run_in_executor(self._threads, run, search, self._engine, body)
+        answer: ASGIApp
+        try:
+            body = SearchBody.model_validate(await read_json(scope, receive))
+            # In the caller's context, so that what the search logs names its request.
+            run = copy_context().run
+            answer = await asyncio.get_running_loop().run_in_executor(self._threads, run, search, self._engine, body)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the handlers know
+            answer = failures.answer_to(error)
         await answer(scope, receive, send)
 
 
-async def read_json(request: Request) -> Any:
+async def read_json(scope: Scope, receive: Receive) -> Any:
     """The body, by the framework's rules: what is not called JSON is not read as such."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+    named = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    kind = named.partition(b";")[0].strip().lower()
+    if kind != b"application/json" and not (kind.startswith(b"application/") and kind.endswith(b"+json")):
         raise InvalidRequest("The body must be JSON. Send it with `Content-Type: application/json`.")
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise InvalidRequest("The body ends too early. Send it again.")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
     try:
-        return json.loads(await request.body())
-    except ClientDisconnect as gone:
-        raise InvalidRequest("The body ends too early. Send it again.") from gone
+        return json.loads(body)
     except (ValueError, RecursionError) as wrong:
         raise RequestValidationError([{"type": "json_invalid", "loc": (), "msg": "JSON decode error"}]) from wrong
