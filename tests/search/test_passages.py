@@ -1,11 +1,13 @@
 """What is shown of a passage is kept only for as long as it is true."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kb import terms
+from kb.nouns import Anchor, Hit
 from kb.search import passages
 from kb.search.passages import Passages
 from kb.store import chunks, documents
@@ -48,6 +50,16 @@ def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
         chunks.remove_other_revisions(tx, document_id, keep=0)
         documents.delete(tx, document_id)
     assert shown(database, kept, chunk_id) == {}
+    database.close()
+
+
+def test_a_hit_has_all_its_fields(database: SQLiteDatabase) -> None:
+    """It is made without its `__init__`, which would have noticed."""
+    _, chunk_id = add(database, "herons")
+    hit = shown(database, Passages(database), chunk_id)[chunk_id].scored(0.5)
+    assert vars(hit).keys() == {field.name for field in fields(Hit)}
+    assert vars(hit.anchor).keys() == {field.name for field in fields(Anchor)}
+    assert hit == replace(hit)
     database.close()
 
 

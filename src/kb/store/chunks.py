@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.nouns import Anchor, Chunk, Explanation, Hit
+from kb.nouns import Anchor, Chunk, Explanation, Hit, made
 from kb.store import documents
 from kb.store.backend import Row, Transaction, Vector, listed
 
@@ -37,24 +37,22 @@ LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
-# One search hit each, in the order of `Hit`: the passage and what the answer says about its document, but for its tags.
+# One search hit each: the passage and what the answer says about its document, but for its tags.
 HITS = """
-SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.metadata,
-       c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.created_at, d.updated_at, d.version
+SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
+       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
 
 
 class Passage(NamedTuple):
-    """The fields of a hit before and after its score, in their order."""
+    """A hit before anybody asked."""
 
-    before: tuple[Any, ...]
-    after: tuple[Any, ...]
+    fields: dict[str, Any]
 
     def scored(self, score: float, explain: Explanation | None = None) -> Hit:
-        fields = (*self.before, score, *self.after, None, explain)  # not truncated
-        return Hit(*fields)
+        return made(Hit, self.fields | {"score": score, "explain": explain})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +180,33 @@ def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
     names, params = listed(map(int, chunk_ids))
     rows = tx.tuples(HITS.format(ids=names), params)
     tags = documents.tags_of(tx, [row[1] for row in rows])
-    return {
-        row[0]: Passage(row[:9], (tags[row[1]], json.loads(row[9]), Anchor(*row[10:16]), *row[16:])) for row in rows
-    }
+    return {row[0]: passage_of(row, tags[row[1]]) for row in rows}
+
+
+def passage_of(row: tuple[Any, ...], tags: list[str]) -> Passage:
+    chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata = others
+    where = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
+    return Passage(
+        {
+            "chunk_id": chunk_id,
+            "document_id": document_id,
+            "uid": uid,
+            "title": title,
+            "filename": filename,
+            "source_path": source_path,
+            "doc_type": doc_type,
+            "media_type": media_type,
+            "text": text,
+            "tags": tags,
+            "metadata": json.loads(metadata) if metadata != "{}" else {},
+            "anchor": made(Anchor, where),
+            "created_at": created_at,
+            "updated_at": updated_at,
+            "version": version,
+            "truncated": None,
+        }
+    )
 
 
 def live(tx: Transaction) -> LiveChunks:
