@@ -129,13 +129,13 @@ def test_memory_is_bounded_and_what_was_dropped_is_read_again(
     assert held.cache.size > 0
 
 
-def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keywords, "WORTH_IT", 6)
+def test_every_term_is_read_ahead_but_stop_words(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "FREQUENT", 6)
     for number in range(60):
         held.add(f"the heron {'otter' if number % 2 else 'reeds'} {number}")
     index = KeywordIndex()
     index.warm(held.database, held.live, Event())
-    assert index.cached_postings == 60 + 30 + 30
+    assert index.cached_postings == 60 + 30 + 30 + 60
     stopped = Event()
     stopped.set()
     idle = KeywordIndex()
@@ -146,10 +146,31 @@ def test_frequent_terms_are_read_ahead_and_stop_words_are_not(held: Held, monkey
 def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keywords, "READ_AHEAD", 100)
-    monkeypatch.setattr(keywords, "WORTH_IT", 0)
+    for module in (keywords, postings):
+        monkeypatch.setattr(module, "ENTRY", 1)
+    monkeypatch.setattr(keywords, "MOST_FREQUENT", 102)
+    monkeypatch.setattr(keywords, "HELD_POSTINGS", 107)
+    monkeypatch.setattr(keywords, "FREQUENT", 6)
     for number in range(60):
-        held.add(f"heron {'otter' if number % 2 else 'reeds'} {'badger' if number % 3 else 'weasel'}")
+        held.add(f"heron {'otter' if number % 2 else 'reeds'} {'badger' if number % 3 else 'weasel'} {number}")
     index = KeywordIndex()
     index.warm(held.database, held.live, Event())
-    assert index.cached_postings == 60 + 40  # heron and badger
+    assert index.cached_postings == 60 + 40 + 2  # heron and badger, and two numbers
+
+
+def test_what_was_read_ahead_follows_what_is_written(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also beyond the longest tail: then few postings are forgotten, and many are added to."""
+    monkeypatch.setattr(postings, "LONGEST_TAIL", 3)
+    monkeypatch.setattr(postings, "FEW", 2)
+    held.add("heron otter", "heron", "heron reeds")
+    for term in ("heron", "otter", "reed"):
+        with held.database.read() as tx:
+            held.cache.hold(tx, held.live.snapshot(), [term])
+    assert held.cache.size == 3 + 1 + 1
+    for number in range(4):
+        held.add(f"heron otter {number}")
+        assert (held.count("heron"), held.count("otter")) == ([1] * (4 + number), [1] * (2 + number))
+    assert held.count("reed") == [1]
+    with held.database.read() as tx:
+        held.cache.hold(tx, held.live.snapshot(), ["otter"])
+    assert held.count("otter") == [1] * 5

@@ -10,7 +10,7 @@ those are at the present moment.
 
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -24,6 +24,8 @@ from kb.store.backend import Postings, Transaction
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
 LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
+ENTRY = 64  # postings whose room a term takes, beside its own
+FEW = 64  # postings that are sooner read again than added to
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 
 
@@ -47,8 +49,6 @@ class Compact:
         return self if known == len(self) else Compact(self.chunk_ids[:known].copy(), self.counts[:known].copy())
 
     def followed_by(self, later: Sequence[tuple[int, int]]) -> "Compact":
-        if not later:
-            return self
         ids, counts = np.array(later, np.int64).T
         return Compact(
             np.append(self.chunk_ids, ids.astype(np.int32)), np.append(self.counts, counts.astype(np.uint16))
@@ -98,7 +98,7 @@ Entry = TypeVar("Entry", Compact, TermPlaces)
 
 
 class Recent(Generic[Entry]):
-    """What was used last, up to so many postings together."""
+    """What was used last, in the room of so many postings."""
 
     def __init__(self, capacity: int) -> None:
         self.size = 0
@@ -108,23 +108,29 @@ class Recent(Generic[Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def room(self) -> int:
+        """What it takes, in postings."""
+        return self.size + ENTRY * len(self._entries)
+
     def get(self, term: str) -> Entry | None:
         if term in self._entries:
             self._entries.move_to_end(term)
         return self._entries.get(term)
 
     def put(self, term: str, entry: Entry) -> None:
-        if (old := self._entries.pop(term, None)) is not None:
-            self.size -= len(old)
+        self.drop(term)
         self._entries[term] = entry
         self.size += len(entry)
-        while self.size > self._capacity and len(self._entries) > 1:
-            _, dropped = self._entries.popitem(last=False)
-            self.size -= len(dropped)
+        while self.room > self._capacity and len(self._entries) > 1:
+            self.drop(next(iter(self._entries)))
 
-    def change(self, changed: Callable[[str, Entry], Entry]) -> None:
-        for term, entry in list(self._entries.items()):
-            self.put(term, changed(term, entry))
+    def drop(self, term: str) -> None:
+        if (old := self._entries.pop(term, None)) is not None:
+            self.size -= len(old)
+
+    def items(self) -> list[tuple[str, Entry]]:
+        return list(self._entries.items())
 
 
 class Tail:
@@ -159,6 +165,10 @@ class PostingsCache:
     def size(self) -> int:
         return self._held.size
 
+    @property
+    def room(self) -> int:
+        return self._held.room
+
     def clear(self) -> None:
         with self._lock:
             self._forget(after=0)
@@ -181,6 +191,14 @@ class PostingsCache:
                 located.put(term, places[term])
         return places
 
+    def hold(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> None:
+        """Read those that are not held yet, for whoever will ask."""
+        with self._lock:
+            self._follow(tx, snapshot)
+            tail = self._tail
+            new = [term for term in terms if self._held.get(term) is None]
+        self._read(tx, new, tail)
+
     def _locate(
         self,
         tx: Transaction,
@@ -191,14 +209,19 @@ class PostingsCache:
         tail: Tail,
     ) -> TermPlaces:
         if known is not None:
-            return TermPlaces.of(known.followed_by(later), snapshot)
-        postings = Compact.of(tx.fulltext.postings(term))
+            return TermPlaces.of(known.followed_by(later) if later else known, snapshot)
+        (postings,) = self._read(tx, [term], tail)
+        return TermPlaces.of(postings, snapshot)
+
+    def _read(self, tx: Transaction, terms: Sequence[str], tail: Tail) -> list[Compact]:
+        found = [Compact.of(tx.fulltext.postings(term)) for term in terms]
         seen = int(tx.value("SELECT COALESCE(max(id), 0) FROM chunks"))
         with self._lock:
             # Another search may have gone on meanwhile, to a moment that this one has not seen all of.
             if tail is self._tail and seen >= tail.after:
-                self._held.put(term, postings.upto(tail.after))
-        return TermPlaces.of(postings, snapshot)
+                for term, postings in zip(terms, found, strict=True):
+                    self._held.put(term, postings.upto(tail.after))
+        return found
 
     def _located_at(self, snapshot: Snapshot) -> Recent[TermPlaces]:
         """What is located at this moment; who still reads an older one than others do keeps it to itself."""
@@ -218,7 +241,12 @@ class PostingsCache:
         if self._tail.chunks > LONGEST_TAIL:
             # From now on the held postings know what was in the tail.
             tail, self._tail = self._tail, Tail(self._tail.upto)
-            self._held.change(lambda term, postings: postings.followed_by(tail.of(term)))
+            for term, postings in self._held.items():
+                if later := tail.of(term):
+                    if len(postings) > FEW:
+                        self._held.put(term, postings.followed_by(later))
+                    else:
+                        self._held.drop(term)
 
     def _forget(self, after: int) -> None:
         self._held = Recent[Compact](HELD_POSTINGS)

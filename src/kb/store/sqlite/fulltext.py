@@ -17,9 +17,12 @@ from kb.store.backend import Postings
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"
 PIECE = 2**17  # characters: a millisecond
-# What that is read from, a table of each connection's own. It has to be there before any transaction: made within one
-# that is rolled back it would go again, and with it every statement that the connection has prepared.
-VOCABULARY = "CREATE VIRTUAL TABLE temp.chunks_fts_terms USING fts5vocab(main, chunks_fts, instance)"
+# What that is read from, tables of each connection's own. They have to be there before any transaction: made within one
+# that is rolled back they would go again, and with them every statement that the connection has prepared.
+VOCABULARY = """
+CREATE VIRTUAL TABLE temp.chunks_fts_terms USING fts5vocab(main, chunks_fts, instance);
+CREATE VIRTUAL TABLE temp.chunks_fts_counts USING fts5vocab(main, chunks_fts, row);
+"""
 
 
 class SQLiteFullText:
@@ -55,6 +58,10 @@ class SQLiteFullText:
         occurrences.sort(kind="stable")  # they are, but nothing promises it
         starts = starts_of(occurrences)
         return Postings(occurrences.take(starts), lengths_of(starts, len(occurrences)).astype(np.float32))
+
+    def vocabulary(self) -> list[tuple[str, int]]:
+        rows = self._connection.execute("SELECT term, doc FROM temp.chunks_fts_counts")
+        return [(str(term), int(chunks)) for term, chunks in rows]
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
         rows = self._connection.execute(
