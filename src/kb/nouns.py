@@ -202,7 +202,10 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        return self == Filter()
+        return self == EVERYTHING
+
+
+EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,7 @@ class SearchRequest:
     query: str
     top: int = 10
     mode: Mode = "hybrid"
-    filter: Filter = Filter()
+    filter: Filter = EVERYTHING
     min_score: float = 0.0
     max_tokens: int | None = None  # budget for the returned text
     explain: bool = False
@@ -357,13 +360,13 @@ class DuplicateList:
     duplicates: list[DuplicatePair]  # the most similar first
 
 
-def made(kind: type[Value], fields: dict[str, Any]) -> Value:
+def made(kind: type[Value], fields: dict[str, Any], **others: Any) -> Value:
     """A value of all its fields at once, for the kinds without slots, of which an answer has many.
 
     The `__init__` of a frozen dataclass sets one field after another, each through a call: four times as long.
     """
     value = object.__new__(kind)
-    vars(value).update(fields)
+    vars(value).update(fields, **others)
     return value
 
 

@@ -129,9 +129,11 @@ class Searcher:
             return notice_for(tx, request, ranking)
 
     def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
-        places, scores = legs.best(self._choose(legs, request.top), request.top)
-        good = scores >= request.min_score
-        return Ranking(places[good], scores[good], legs, float(scores.max(initial=0.0)))
+        found = legs.best(self._choose(legs, request.top), request.top)
+        best = float(found.scores[0]) if len(found.scores) else 0.0
+        if request.min_score > 0:
+            found = found.where(found.scores >= request.min_score)
+        return Ranking(found.places, found.scores, legs, best)
 
     def _load(self, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
         """The best passages that still exist, and whether any had to be passed over."""

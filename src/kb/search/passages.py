@@ -30,9 +30,11 @@ class Passages:
             if changes != self._changes:
                 self._kept.clear()
                 self._changes = changes
-            found = {id_: self._kept[id_] for id_ in chunk_ids if id_ in self._kept}
-            for id_ in found:
-                self._kept.move_to_end(id_)
+            found = {}
+            for id_ in chunk_ids:
+                if (passage := self._kept.get(id_)) is not None:
+                    found[id_] = passage
+                    self._kept.move_to_end(id_)
         if len(found) == len(chunk_ids):
             return found
         with self._database.read() as tx:

@@ -52,7 +52,7 @@ class Passage(NamedTuple):
     fields: dict[str, Any]
 
     def scored(self, score: float, explain: Explanation | None = None) -> Hit:
-        return made(Hit, self.fields | {"score": score, "explain": explain})
+        return made(Hit, self.fields, score=score, explain=explain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
