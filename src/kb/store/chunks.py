@@ -52,7 +52,10 @@ class Passage(NamedTuple):
     fields: dict[str, Any]
 
     def scored(self, score: float, explain: Explanation | None = None) -> Hit:
-        return made(Hit, self.fields, score=score, explain=explain)
+        fields = self.fields.copy()
+        fields["score"] = score
+        fields["explain"] = explain
+        return made(Hit, fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
