@@ -361,7 +361,7 @@ class DuplicateList:
 
 
 def made(kind: type[Value], fields: dict[str, Any]) -> Value:
-    """A value of all its fields at once, which become its own; for the kinds without slots, of which an answer has many.
+    """A value of all its fields at once, which become its own; for kinds without slots, of which an answer has many.
 
     The `__init__` of a frozen dataclass sets one field after another, each through a call: seven times as long.
     """

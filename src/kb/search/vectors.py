@@ -15,7 +15,7 @@ from kb.search.live import Places
 from kb.search.scope import Scope
 from kb.store.backend import Vector
 
-AT_ONCE = 2048  # rows that are copied together to be multiplied, so that the copy stays in the processor's cache
+AT_ONCE = 128  # rows that are copied together to be multiplied: the copy stays in the nearest of the large caches
 EVEN = 16  # a product takes rows by fours or more; the rest it takes another way, to other last digits
 
 MOST = 1.0001  # that any cosine is, rounding included
