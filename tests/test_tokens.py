@@ -148,3 +148,9 @@ def test_a_broken_tokenizer_is_named(tmp_path: Path) -> None:
     broken.write_text("{}")
     with pytest.raises(Unavailable, match=r"tokenizer\.json cannot be read.*make setup"):
         Tokenizer(broken)
+
+
+@pytest.mark.parametrize("text", ["how herons hunt", "herons hunt " * 300])
+def test_looking_at_a_text_again_changes_nothing(tokenizer: Tokenizer, text: str) -> None:
+    first = (tokenizer.letters_per_token(text), tokenizer.windows(text, 64))
+    assert (tokenizer.letters_per_token(text), tokenizer.windows(text, 64)) == first
