@@ -1,7 +1,8 @@
 """Over HTTP, text in and ranked passages out: kb's REST, Chroma's server, pgvector behind a FastAPI route.
 
 Everybody embeds the question with the same model and runtime: kb and the route in the server, Chroma's client before it
-asks. No question is asked twice, so no cache answers it.
+asks. Everybody is asked over the same bare connection (`benchmarks.wire`). No question is asked twice, so no cache
+answers it.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ def _section(found: Sequence[Piece]) -> Section:
             rows.append([f"{piece['chunks']:,}", name, *cells, "-" if name.startswith(OWN) else verdict(slower)])
     about = (
         "p50 in milliseconds of the whole call, embedding included (times kb's hybrid search) / recall@10 of vector "
-        "searches. Goal: kb, with its hybrid search, is faster than each rival that serves HTTP."
+        "searches. Everybody is asked over the same kind of bare connection (`benchmarks/wire.py`), so no client of its own "
+        "counts for or against anybody. Goal: kb, with its hybrid search, is faster than each rival that serves HTTP."
     )
     return Section("Over HTTP, from text to passages", about, ("chunks", "", *FILTERS.values(), "goal"), rows)
 

@@ -1,5 +1,6 @@
 """Chroma with its defaults (HNSW): its persistent client, and its server; tags as boolean metadata."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ import chromadb  # type: ignore[import-not-found,unused-ignore]
 from benchmarks.corpus import TAGS, Batch, Vectors
 from benchmarks.stores.server import free_port, model_dir, until_listening
 from benchmarks.stores.store import TOP, Hits, Store
+from benchmarks.wire import Wire
 from kb.embed import load
 
 COLLECTION = "chunks"
@@ -34,7 +36,7 @@ class Chroma(Store):
 
 
 class ChromaServer(Store):
-    """`chroma run`, and a client that embeds the question as kb does."""
+    """`chroma run`, and a client that embeds the question as kb does and asks over the wire as kb is asked."""
 
     def open(self) -> None:
         port = free_port()
@@ -43,13 +45,22 @@ class ChromaServer(Store):
             [chroma, "run", "--path", self.folder, "--port", str(port)], stdout=subprocess.DEVNULL
         )
         until_listening(port)
-        self._chunks = chromadb.HttpClient(port=port).get_collection(COLLECTION, embedding_function=None)
+        chunks = chromadb.HttpClient(port=port).get_collection(COLLECTION, embedding_function=None)
+        self._query = f"/api/v2/tenants/{chunks.tenant}/databases/{chunks.database}/collections/{chunks.id}/query"
+        self._wire = Wire("127.0.0.1", port)
         self._embedder = load(model_dir())
 
     def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
-        return query(self._chunks, self._embedder.embed_query(question), tag)
+        asked = {
+            "query_embeddings": [self._embedder.embed_query(question).tolist()],
+            "n_results": TOP,
+            "where": {tag: True} if tag else None,
+            "include": ["documents"],
+        }
+        return hits(json.loads(self._wire.ask("POST", self._query, asked).body))
 
     def close(self) -> None:
+        self._wire.close()
         self._server.terminate()
         self._server.wait(60)
 
@@ -69,5 +80,8 @@ def fill_collection(client: Any, batches: Iterable[Batch]) -> None:
 
 def query(chunks: Any, vector: Vectors, tag: str | None) -> Hits:
     where = {tag: True} if tag else None
-    found = chunks.query(query_embeddings=[vector], n_results=TOP, where=where, include=["documents"])
+    return hits(chunks.query(query_embeddings=[vector], n_results=TOP, where=where, include=["documents"]))
+
+
+def hits(found: Any) -> Hits:
     return [(int(id_), text) for id_, text in zip(found["ids"][0], found["documents"][0], strict=True)]

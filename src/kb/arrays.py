@@ -26,7 +26,7 @@ def level_of(values: NDArray[Any], count: int) -> Any:
 def among(values: NDArray[Any], some: NDArray[Any], holds: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Where those of `values` are that are among `some`; both ascend, and `holds` says it of each possible value."""
     if LOOKUP * len(some) > len(values):
-        return where(holds[values])
+        return nonzero(holds[values])
     some = some.astype(values.dtype)  # else all the others would be converted
     at = np.minimum(np.searchsorted(values, some), len(values) - 1)
     return np.compress(values[at] == some, at)
@@ -43,7 +43,7 @@ def starts_of(values: NDArray[Any]) -> NDArray[np.int64]:
     """Where a run of equal values begins."""
     new = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
-    return where(new)
+    return nonzero(new)
 
 
 def lengths_of(starts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
@@ -52,7 +52,7 @@ def lengths_of(starts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     return edges[1:] - edges[:-1]
 
 
-def where(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+def nonzero(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The places at which it holds."""
     return holds.nonzero()[0]
 

@@ -360,13 +360,13 @@ class DuplicateList:
     duplicates: list[DuplicatePair]  # the most similar first
 
 
-def made(kind: type[Value], fields: dict[str, Any]) -> Value:
+def made(kind: type[Value], held: dict[str, Any]) -> Value:
     """A value of all its fields at once, which become its own; for kinds without slots, of which an answer has many.
 
     The `__init__` of a frozen dataclass sets one field after another, each through a call: seven times as long.
     """
     value = object.__new__(kind)
-    object.__setattr__(value, "__dict__", fields)
+    object.__setattr__(value, "__dict__", held)
     return value
 
 
@@ -379,14 +379,14 @@ def wire(value: Any) -> Any:
         return [wire(item) for item in value]
     if kind is dict:
         return {key: wire(item) for key, item in value.items()}
-    made = {}
+    plain = {}
     for name, may_be_absent in shape(kind):
         item = getattr(value, name)
         if type(item) not in PLAIN:  # asked here too, as most fields are plain and calls cost
-            made[name] = wire(item)
+            plain[name] = wire(item)
         elif item is not None or not may_be_absent:
-            made[name] = item
-    return made
+            plain[name] = item
+    return plain
 
 
 @cache

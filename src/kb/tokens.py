@@ -22,7 +22,7 @@ from kb.errors import Unavailable
 
 # Longer segments are slower per character; shorter ones gain nothing more.
 SEGMENT_CHARACTERS = 10_000
-LATEST = 16  # texts whose tokens are kept for a moment
+LATEST = 16  # texts whose tokens are kept, in case somebody asks again
 
 # A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter. Not all
 # that Python calls white space is some to the tokenizer.

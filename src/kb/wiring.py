@@ -102,6 +102,8 @@ class RunningEngine:
                 self._database.tidy()
             except KBError as error:
                 log.warning("the database cannot be tidied up now: %s", error.message)
+            if self._keywords.is_cold and self._database.is_idle:
+                self._warm()
 
     def _load(self) -> None:
         if self._fresh:
@@ -118,7 +120,7 @@ class RunningEngine:
             try:
                 self._keywords.warm(self._database, self._live, self._worker.stopping)
             except KBError as error:
-                log.warning("frequent words could not be read ahead: %s", error.message)
+                log.warning("words could not be read ahead: %s", error.message)
 
     def _loads(self) -> bool:
         try:

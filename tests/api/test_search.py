@@ -154,6 +154,13 @@ def test_an_empty_knowledge_base_says_so(own: Http) -> None:
     assert "empty" in own.search("anything")["notice"]
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
+def test_a_knowledge_base_that_is_empty_again_says_so(own: Http, mode: str) -> None:
+    id_ = own.add_note("The only note there is")
+    assert own("DELETE", f"/api/v1/documents/{id_}").status == 200
+    assert "empty" in own.search("note", mode=mode)["notice"]
+
+
 def test_a_notice_says_what_was_left_out_and_why(own: Http) -> None:
     own.add_note("The only note there is", tags=["a"])
     assert "No term of the query is known" in own.search("xyzzy", mode="fts")["notice"]

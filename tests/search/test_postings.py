@@ -12,6 +12,7 @@ from kb.search import keywords, postings
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.search.postings import PostingsCache
+from kb.search.scope import Scope
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -148,29 +149,72 @@ def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
 ) -> None:
     for module in (keywords, postings):
         monkeypatch.setattr(module, "ENTRY", 1)
+        monkeypatch.setattr(module, "HELD_POSTINGS", 107)
     monkeypatch.setattr(keywords, "MOST_FREQUENT", 102)
-    monkeypatch.setattr(keywords, "HELD_POSTINGS", 107)
     monkeypatch.setattr(keywords, "FREQUENT", 6)
     for number in range(60):
         held.add(f"heron {'otter' if number % 2 else 'reeds'} {'badger' if number % 3 else 'weasel'} {number}")
     index = KeywordIndex()
     index.warm(held.database, held.live, Event())
     assert index.cached_postings == 60 + 40 + 2  # heron and badger, and two numbers
+    for asked in ("7", "8"):
+        with held.database.read() as tx:
+            index.search(tx, Scope.unfiltered(held.live.snapshot()), [asked])
+    assert index.cached_postings == 60 + 40 + 2  # two that nobody asked for went, and nothing else
+
+
+def test_no_more_terms_are_looked_at_than_there_may_be(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "MOST_TERMS", 2)
+    held.add("heron", "heron otter", "heron otter badger")
+    index = KeywordIndex()
+    index.warm(held.database, held.live, Event())
+    assert index.cached_postings == 3 + 2  # heron and otter
 
 
 def test_what_was_read_ahead_follows_what_is_written(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also beyond the longest tail: then few postings are forgotten, and many are added to."""
+    """Also when the tail is folded in: then a term of few postings is forgotten, and one of many is added to."""
     monkeypatch.setattr(postings, "LONGEST_TAIL", 3)
     monkeypatch.setattr(postings, "FEW", 2)
     held.add("heron otter", "heron", "heron reeds")
-    for term in ("heron", "otter", "reed"):
-        with held.database.read() as tx:
-            held.cache.hold(tx, held.live.snapshot(), [term])
+    with held.database.read() as tx:
+        held.cache.hold(tx, held.live.snapshot(), ["heron", "otter", "reed"])
     assert held.cache.size == 3 + 1 + 1
     for number in range(4):
         held.add(f"heron otter {number}")
-        assert (held.count("heron"), held.count("otter")) == ([1] * (4 + number), [1] * (2 + number))
-    assert held.count("reed") == [1]
+        assert held.count("heron") == [1] * (4 + number)
+    assert held.cache.size == 7 + 0 + 1
+    assert (held.count("otter"), held.count("reed")) == ([1] * 5, [1])
+    assert held.cache.size == 7 + 5 + 1
+
+
+def test_a_knowledge_base_may_be_empty_again(held: Held) -> None:
+    held.remove(held.add("heron"))
+    assert held.count("heron") == []
+    index = KeywordIndex()
+    index.warm(held.database, held.live, Event())
+    assert not index.is_cold
+
+
+def test_postings_are_held_also_when_the_newest_passage_is_gone(held: Held) -> None:
+    held.add("heron")
+    newest = held.add("heron otter")
+    assert held.count("heron") == [1, 1]
+    held.remove(newest)
+    assert (held.count("heron"), held.count("badger"), held.count("otter")) == ([1], [], [])
+    held.cache = PostingsCache()
+    assert held.count("heron") == [1]
+    assert held.cache.size == 1
+
+
+def test_what_is_forgotten_is_to_be_read_ahead_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "LONGEST_TAIL", 3)
+    held.add("heron")
+    index = KeywordIndex()
+    cold = [index.is_cold]
+    index.warm(held.database, held.live, Event())
+    cold.append(index.is_cold)
+    for _ in range(5):
+        held.add("heron")
     with held.database.read() as tx:
-        held.cache.hold(tx, held.live.snapshot(), ["otter"])
-    assert held.count("otter") == [1] * 5
+        index.search(tx, Scope.unfiltered(held.live.snapshot()), ["heron"])
+    assert [*cold, index.is_cold] == [True, False, True]

@@ -1,5 +1,6 @@
 """What every request passes first: Host and Origin, the key, the size of its body. And what every answer carries."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -53,9 +54,13 @@ class Guard:
         except KBError as refused:
             await error_answer(refused)(scope, receive, marked)
         finally:
+            # Later, since an answer leaves only when the loop has nothing else to do.
             took = time.perf_counter() - started
-            log.info("%s %s %d %.1f ms", scope["method"], scope["path"], status, took * 1000)
-            self._metrics.answered(scope["method"], status, took)
+            asyncio.get_running_loop().call_soon(self._note, scope["method"], scope["path"], status, took)
+
+    def _note(self, method: str, path: str, status: int, took: float) -> None:
+        log.info("%s %s %d %.1f ms", method, path, status, took * 1000)
+        self._metrics.answered(method, status, took)
 
     def _check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         self._gate.check_place(headers)

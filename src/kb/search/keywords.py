@@ -7,13 +7,15 @@ those who speak say nothing. Figures: docs/decisions/006.
 """
 
 from collections.abc import Sequence
+from heapq import nlargest
+from itertools import takewhile
 from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import level_of, where
+from kb.arrays import level_of, nonzero
 from kb.search.live import LiveChunks, Places
 from kb.search.postings import ENTRY, HELD_POSTINGS, PostingsCache, TermPlaces
 from kb.search.rank import Scored
@@ -26,6 +28,7 @@ B = 0.75
 ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
 FREQUENT = 500  # chunks that hold a term: of more, it takes a while to tell where they are
 AT_ONCE = 64  # others that are read together
+MOST_TERMS = 250_000  # that are read ahead
 MOST_FREQUENT = 0.8 * HELD_POSTINGS  # what frequent terms may take of the memory; the rest is for the others
 
 Scores = NDArray[np.float32]
@@ -41,8 +44,10 @@ class Keywords:
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
-        among = self._passages if scope.places is None else self._passages.take(scope.places)
-        places = where(among > 0) if scope.places is None else scope.places.take(where(among > 0))
+        if scope.places is None:
+            places = nonzero(self._passages > 0)
+        else:
+            places = scope.places.take(nonzero(self._passages.take(scope.places) > 0))
         self.hits = Scored(places, self.scores(places))  # where any term occurs within the scope
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
@@ -83,6 +88,7 @@ class Keywords:
 class KeywordIndex:
     def __init__(self) -> None:
         self._postings = PostingsCache()
+        self._warmed = 0  # how often postings had been forgotten when they were read ahead
 
     @property
     def cached_postings(self) -> int:
@@ -92,16 +98,23 @@ class KeywordIndex:
         """Forget all of it: the full text was changed behind its back."""
         self._postings.clear()
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether postings are still to be read ahead, or were forgotten since."""
+        return self._warmed != self._postings.times_forgotten
+
     def warm(self, database: Database, live: LiveChunks, stopping: Event) -> None:
         """Read postings before somebody asks for them, as far as there is room.
 
-        Frequent terms come first, as they take longest; of the others there are many, and each takes little room.
+        Frequent terms come first, as they take longest: the most frequent last, as what was used last is what stays in
+        memory longest. Of the others there are many, and each takes little room.
         """
         with database.read() as tx:
-            known = [one for one in tx.fulltext.vocabulary() if one[0] not in STOP_WORDS]
-        known.sort(key=lambda one: one[1], reverse=True)
+            vocabulary = takewhile(lambda _: not stopping.is_set(), tx.fulltext.vocabulary())
+            askable = (one for one in vocabulary if one[0] not in STOP_WORDS)
+            known = nlargest(MOST_TERMS, askable, key=lambda one: one[1])
         frequent = fitting([one for one in known if one[1] >= FREQUENT], MOST_FREQUENT)
-        for term in frequent:
+        for term in reversed(frequent):
             if stopping.is_set():
                 return
             scope = Scope.unfiltered(live.snapshot())
@@ -113,8 +126,10 @@ class KeywordIndex:
         for start in range(0, len(others), AT_ONCE):
             if stopping.is_set():
                 return
+            snapshot = live.snapshot()
             with database.read() as tx:
-                self._postings.hold(tx, live.snapshot(), others[start : start + AT_ONCE])
+                self._postings.hold(tx, snapshot, others[start : start + AT_ONCE])
+        self._warmed = self._postings.times_forgotten
 
     def search(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import among, starts_of, where
+from kb.arrays import among, nonzero, starts_of
 from kb.search.live import Snapshot
 from kb.search.scope import Scope
 from kb.store.backend import Postings, Transaction
@@ -25,7 +25,7 @@ from kb.store.backend import Postings, Transaction
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
 LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
 ENTRY = 64  # postings whose room a term takes, beside its own
-FEW = 64  # postings that are sooner read again than added to
+FEW = 64  # postings of a term that is forgotten when the tail is folded in: there are thousands, and searches wait
 LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
 
 
@@ -71,7 +71,7 @@ class TermPlaces:
     @staticmethod
     def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
         places, counts = snapshot.places_of(postings.chunk_ids), postings.counts
-        there = where(places >= 0)
+        there = nonzero(places >= 0)
         if len(there) < len(places):
             places, counts = places.take(there), counts.take(there)
         if (places[1:] < places[:-1]).any():  # published in another order than written
@@ -118,9 +118,14 @@ class Recent(Generic[Entry]):
             self._entries.move_to_end(term)
         return self._entries.get(term)
 
-    def put(self, term: str, entry: Entry) -> None:
+    def __contains__(self, term: str) -> bool:
+        return term in self._entries
+
+    def put(self, term: str, entry: Entry, *, asked: bool = True) -> None:
+        """What nobody asked for is the first to go."""
         self.drop(term)
         self._entries[term] = entry
+        self._entries.move_to_end(term, last=asked)
         self.size += len(entry)
         while self.room > self._capacity and len(self._entries) > 1:
             self.drop(next(iter(self._entries)))
@@ -128,9 +133,6 @@ class Recent(Generic[Entry]):
     def drop(self, term: str) -> None:
         if (old := self._entries.pop(term, None)) is not None:
             self.size -= len(old)
-
-    def items(self) -> list[tuple[str, Entry]]:
-        return list(self._entries.items())
 
 
 class Tail:
@@ -148,6 +150,10 @@ class Tail:
             self.upto = chunk_id
             self.chunks += 1
 
+    @property
+    def terms(self) -> Iterable[str]:
+        return self._terms.keys()
+
     def of(self, term: str) -> list[tuple[int, int]]:
         return list(self._terms.get(term, ()))
 
@@ -159,6 +165,7 @@ class PostingsCache:
         self._located: Recent[TermPlaces]
         self._version: int  # of the moment at which they are located
         self._tail: Tail
+        self.times_forgotten = 0
         self._forget(after=0)
 
     @property
@@ -192,12 +199,12 @@ class PostingsCache:
         return places
 
     def hold(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> None:
-        """Read those that are not held yet, for whoever will ask."""
+        """Read those that are not held yet, for whoever will ask; nothing else has to go for them."""
         with self._lock:
             self._follow(tx, snapshot)
             tail = self._tail
-            new = [term for term in terms if self._held.get(term) is None]
-        self._read(tx, new, tail)
+            new = [term for term in terms if term not in self._held]
+        self._read(tx, new, tail, asked=False)
 
     def _locate(
         self,
@@ -210,17 +217,16 @@ class PostingsCache:
     ) -> TermPlaces:
         if known is not None:
             return TermPlaces.of(known.followed_by(later) if later else known, snapshot)
-        (postings,) = self._read(tx, [term], tail)
+        (postings,) = self._read(tx, [term], tail, asked=True)
         return TermPlaces.of(postings, snapshot)
 
-    def _read(self, tx: Transaction, terms: Sequence[str], tail: Tail) -> list[Compact]:
+    def _read(self, tx: Transaction, terms: Sequence[str], tail: Tail, *, asked: bool) -> list[Compact]:
         found = [Compact.of(tx.fulltext.postings(term)) for term in terms]
-        seen = int(tx.value("SELECT COALESCE(max(id), 0) FROM chunks"))
         with self._lock:
             # Another search may have gone on meanwhile, to a moment that this one has not seen all of.
-            if tail is self._tail and seen >= tail.after:
+            if tail is self._tail and tx.chunk_ids_given() >= tail.after:
                 for term, postings in zip(terms, found, strict=True):
-                    self._held.put(term, postings.upto(tail.after))
+                    self._held.put(term, postings.upto(tail.after), asked=asked)
         return found
 
     def _located_at(self, snapshot: Snapshot) -> Recent[TermPlaces]:
@@ -235,20 +241,21 @@ class PostingsCache:
             return
         new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1) if len(self._held) else []
         if len(new) > LONGEST_TAIL or not len(self._held):
-            self._forget(after=int(tx.value("SELECT max(id) FROM chunks")))
+            self._forget(after=tx.chunk_ids_given())
             return
         self._tail.add(new)
         if self._tail.chunks > LONGEST_TAIL:
             # From now on the held postings know what was in the tail.
             tail, self._tail = self._tail, Tail(self._tail.upto)
-            for term, postings in self._held.items():
-                if later := tail.of(term):
+            for term in tail.terms:
+                if (postings := self._held.get(term)) is not None:
                     if len(postings) > FEW:
-                        self._held.put(term, postings.followed_by(later))
+                        self._held.put(term, postings.followed_by(tail.of(term)))
                     else:
                         self._held.drop(term)
 
     def _forget(self, after: int) -> None:
+        self.times_forgotten += 1
         self._held = Recent[Compact](HELD_POSTINGS)
         self._located, self._version = Recent[TermPlaces](LOCATED_POSTINGS), -1
         self._tail = Tail(after)

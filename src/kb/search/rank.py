@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import where, where_first
+from kb.arrays import nonzero, where_first
 from kb.search import fuse
 from kb.search.live import Places, Snapshot
 
@@ -17,7 +17,7 @@ class Scored(NamedTuple):
     scores: NDArray[np.float32]
 
     def where(self, kept: NDArray[np.bool_]) -> "Scored":
-        at = where(kept)
+        at = nonzero(kept)
         return Scored(self.places.take(at), self.scores.take(at))
 
 

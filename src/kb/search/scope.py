@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import where
+from kb.arrays import nonzero
 from kb.nouns import Filter
 from kb.search.live import Numbers, Places, Snapshot
 from kb.store import documents
@@ -48,7 +48,7 @@ class Scope:
         return self.terms / max(self.documents, 1) or 1.0
 
     def every_place(self) -> Places:
-        return where(self.snapshot.alive) if self.places is None else self.places
+        return nonzero(self.snapshot.alive) if self.places is None else self.places
 
     @staticmethod
     def unfiltered(snapshot: Snapshot) -> "Scope":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import level_of, where
+from kb.arrays import level_of, nonzero
 from kb.search import signs
 from kb.search.live import Places
 from kb.search.scope import Scope
@@ -41,7 +41,7 @@ class Dense:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
         own = self.cosines(places)
         rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = where(rows >= 0)
+        several = nonzero(rows >= 0)
         whole = own.copy()
         whole[several] = products(self._snapshot.wholes, rows[several], self._question)
         return mean_of(own, whole)
@@ -50,7 +50,7 @@ class Dense:
         """What `with_documents` is at most."""
         own = self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
         rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = where(rows >= 0)
+        several = nonzero(rows >= 0)
         whole = own.copy()
         whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows[several]))
         return mean_of(own, whole)
@@ -64,7 +64,7 @@ class Dense:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
         nearness = signs.FAR - self._distances
         level = level_of(nearness, count) if len(nearness) > count else 0
-        return where(nearness >= max(level, 1))  # 0: takes no part
+        return nonzero(nearness >= max(level, 1))  # 0: takes no part
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
@@ -78,14 +78,14 @@ class Dense:
     def reaching(self, cosine: float) -> Places:
         """Every place whose cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
-        return where(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
+        return nonzero(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
 
     def documents_reaching(self, cosine: float) -> Places:
         """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
         if reach < 0:
             return NONE
-        rows = where(self._whole_distances <= np.uint16(reach))
+        rows = nonzero(self._whole_distances <= np.uint16(reach))
         return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
 
     @cached_property

@@ -4,7 +4,7 @@ Shared SQL uses `:name` parameters and only what SQLite and PostgreSQL both know
 window functions; `originals.py` looks into JSON). What truly differs sits behind `FullText`, `Vectors` and `claim_job`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +50,8 @@ class FullText(Protocol):
         ...
 
     def postings(self, term: str) -> Postings: ...
-    def vocabulary(self) -> list[tuple[str, int]]:
-        """Every term, and how many chunks hold it."""
+    def vocabulary(self) -> Iterator[tuple[str, int]]:
+        """Every term, and how many chunks hold it; within the transaction."""
         ...
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
@@ -96,6 +96,10 @@ class Transaction(Protocol):
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any: ...
     def integers(self, columns: Sequence[str], rest: str, params: Mapping[str, Any] | None = None) -> NDArray[np.int64]:
         """Many rows of whole numbers, in any order: `SELECT columns FROM rest`, ten times as fast as row by row."""
+        ...
+
+    def chunk_ids_given(self) -> int:
+        """The highest id that any chunk ever had, as this transaction sees it: deleting it changes nothing."""
         ...
 
     def claim_job(self, lane: str, now: str) -> Row | None:
@@ -144,6 +148,11 @@ class Database(Protocol):
     def size_bytes(self) -> int: ...
     def forget_log(self) -> None:
         """Leave nothing of what was deleted in the log of changes."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has been written for a while."""
         ...
 
     def tidy(self) -> None:

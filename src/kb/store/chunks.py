@@ -187,9 +187,10 @@ def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
 
 
 def passage_of(row: tuple[Any, ...], tags: list[str]) -> Passage:
+    """`row`: as `HITS` has them."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
     created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata = others
-    where = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
+    anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
     return Passage(
         {
             "chunk_id": chunk_id,
@@ -203,7 +204,7 @@ def passage_of(row: tuple[Any, ...], tags: list[str]) -> Passage:
             "text": text,
             "tags": tags,
             "metadata": json.loads(metadata) if metadata != "{}" else {},
-            "anchor": made(Anchor, where),
+            "anchor": made(Anchor, anchor),
             "created_at": created_at,
             "updated_at": updated_at,
             "version": version,

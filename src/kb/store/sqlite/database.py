@@ -86,6 +86,9 @@ class SQLiteTransaction:
         found = self.value(f"SELECT group_concat({row}, ' ') FROM {rest}", params)
         return parsed(found).reshape(-1, len(columns))
 
+    def chunk_ids_given(self) -> int:
+        return int(self.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0)
+
     def claim_job(self, lane: str, now: str) -> Row | None:
         return self.row(CLAIM, {"lane": lane, "now": now})
 
@@ -178,9 +181,13 @@ class SQLiteDatabase:
             finally:
                 connection.set_busy_timeout(BUSY_MS)
 
+    @property
+    def is_idle(self) -> bool:
+        return time.monotonic() - self._written > IDLE_SECONDS
+
     def tidy(self) -> None:
         log = Path(f"{self.path}-wal")
-        if time.monotonic() - self._written > IDLE_SECONDS and log.exists() and log.stat().st_size:
+        if self.is_idle and log.exists() and log.stat().st_size:
             self.forget_log()
 
     def give_back(self) -> None:

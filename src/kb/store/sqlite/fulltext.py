@@ -5,7 +5,7 @@ holds, and reading rows one by one into Python is the slow part. So a term's pos
 string, and BM25 is computed over arrays (`kb.search.keywords`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import apsw
 import numpy as np
@@ -59,9 +59,9 @@ class SQLiteFullText:
         starts = starts_of(occurrences)
         return Postings(occurrences.take(starts), lengths_of(starts, len(occurrences)).astype(np.float32))
 
-    def vocabulary(self) -> list[tuple[str, int]]:
-        rows = self._connection.execute("SELECT term, doc FROM temp.chunks_fts_counts")
-        return [(str(term), int(chunks)) for term, chunks in rows]
+    def vocabulary(self) -> Iterator[tuple[str, int]]:
+        for term, chunks in self._connection.execute("SELECT term, doc FROM temp.chunks_fts_counts"):
+            yield str(term), int(chunks)
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
         rows = self._connection.execute(
