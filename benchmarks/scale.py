@@ -158,10 +158,10 @@ def _search(found: Sequence[Piece]) -> Section:
         for one in (Asked(**asked) for asked in piece["asked"])
     ]
     about = (
-        "Questions of 8 words, each asked once, the kinds in turn over one bare connection (`benchmarks/wire.py`); `top` "
-        "10; milliseconds. Beyond embedding: p50 of the call less p50 of embedding the same questions in the process that asks, in turn with "
-        "the calls. Same: the share of the top 10 that exact search finds too: brute force over all vectors in vector "
-        "mode, otherwise kb without any shortcut."
+        "Questions of 8 words, each asked once, the kinds in turn over one bare connection (`benchmarks/wire.py`); "
+        "`top` 10; milliseconds. Beyond embedding: p50 of the call less p50 of embedding the same questions in the "
+        "process that asks, in turn with the calls. Same: the share of the top 10 that exact search finds too: brute "
+        "force over all vectors in vector mode, otherwise kb without any shortcut."
     )
     bare = median([piece["bare"] for piece in found])
     heads = ("chunks", "search", "REST p50", "p95", "engine p50", "beyond embedding", "same")
