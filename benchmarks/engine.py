@@ -117,19 +117,17 @@ class EngineProcess(KbProcess):
 
 
 def until_read_ahead(engine: EngineProcess) -> None:
-    """Wait until the engine has read frequent words ahead, which it does on the side after its start."""
-    before = -1.0
-    while (held := _cached_postings(engine)) != before:
-        before = held
-        time.sleep(2)
+    """Wait until the engine has read words ahead, which it does on the side after its start."""
+    while not _has_words_ready(engine):
+        time.sleep(0.5)
 
 
-def _cached_postings(engine: EngineProcess) -> float:
+def _has_words_ready(engine: EngineProcess) -> bool:
     with urllib.request.urlopen(f"{engine.url}/metrics") as answer:
-        found = re.search(r"^kb_cached_postings (\S+)$", answer.read().decode(), re.MULTILINE)
+        found = re.search(r"^kb_words_ready (\S+)$", answer.read().decode(), re.MULTILINE)
     if found is None:
-        raise RuntimeError("the engine does not say how many postings it holds")
-    return float(found[1])
+        raise RuntimeError("the engine does not say whether it has read words ahead")
+    return float(found[1]) > 0
 
 
 @contextmanager

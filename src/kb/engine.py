@@ -365,6 +365,7 @@ class Engine:
         yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
         yield "staged_bytes", "Bytes of files that are being received.", self.originals.staged_bytes
         yield "cached_postings", "Places of terms held in memory.", self._searcher.cached_postings
+        yield "words_ready", "1 when words are read ahead.", not self._searcher.is_cold
         yield "cached_queries", "Embedded questions held in memory.", self._embedder.cached_queries
         yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
 

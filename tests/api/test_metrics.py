@@ -1,5 +1,7 @@
 """What Prometheus finds at /metrics."""
 
+import time
+
 from support import Http, StartEngine
 
 
@@ -26,3 +28,14 @@ def test_what_is_there_is_counted(start_engine: StartEngine) -> None:
     assert after["kb_database_bytes"] > 0
     posted = 'kb_http_requests_total{method="POST",status="200"}'
     assert after[posted] == before.get(posted, 0) + 1
+
+
+def test_words_are_read_ahead_whenever_they_were_forgotten(start_engine: StartEngine) -> None:
+    """An empty engine holds none; the first search reads its own, and the others follow in a pause."""
+    http = Http(start_engine().url)
+    http.add_note("herons and otters")
+    http.search("herons", mode="fts")
+    end = time.monotonic() + 60
+    while (found := values(http))["kb_cached_postings"] < 2 and time.monotonic() < end:
+        time.sleep(0.2)
+    assert (found["kb_cached_postings"], values(http)["kb_words_ready"]) == (2, 1)

@@ -87,6 +87,11 @@ class Searcher:
     def cached_postings(self) -> int:
         return self._keywords.cached_postings
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether words are still to be read ahead."""
+        return self._keywords.is_cold
+
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
         # The words are looked up while the question is embedded: that takes the longer of both, not the sum.
