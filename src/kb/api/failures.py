@@ -1,5 +1,6 @@
 """One error shape for everything: our errors, the framework's, and what does not fit a schema."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -7,11 +8,12 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.errors import ServerErrorMiddleware
-from starlette.middleware.exceptions import ExceptionMiddleware
-from starlette.types import ASGIApp, ExceptionHandler
+from starlette.types import ASGIApp, Scope
 
 from kb.api.answers import error_answer
 from kb.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def install(app: FastAPI) -> None:
@@ -20,13 +22,15 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, unexpected)
 
 
-def answer_to(error: Exception) -> ASGIApp:
-    """What the application would answer to an error that happened before it."""
+def sealed(app: ASGIApp) -> ASGIApp:
+    """The same application, with the one shape also for what nobody expects; the server still logs it."""
+    return ServerErrorMiddleware(app, unexpected)
 
-    async def fail(*_: Any) -> None:
-        raise error
 
-    return ServerErrorMiddleware(ExceptionMiddleware(fail, HANDLERS), unexpected)
+async def answer_to(error: Exception, scope: Scope) -> Response:
+    """What the application answers to one of the `KNOWN` errors."""
+    handler = next(handler for kind, handler in HANDLERS.items() if isinstance(error, kind))
+    return await handler(Request(scope), error)
 
 
 async def ours(_: Request, error: Exception) -> Response:
@@ -70,9 +74,10 @@ def field_name(problem: Any, *, framed: bool) -> str:
     return ".".join(str(step) for step in problem["loc"][framed:])
 
 
-HANDLERS: dict[Any, ExceptionHandler] = {
+HANDLERS: dict[type[Exception], Handler] = {
     KBError: ours,
     RequestValidationError: invalid,
     ValidationError: invalid,
     HTTPException: framework,
 }
+KNOWN = tuple(HANDLERS)

@@ -40,21 +40,21 @@ class Direct:
         self._app = app
         self._path = path
         self._engine = engine
+        self._search = failures.sealed(self._answer)
         self._threads = ThreadPoolExecutor(THREADS, "search")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         ours = scope["type"] == "http" and scope["path"] == self._path and scope["method"] == "POST"
-        await (self._answer if ours else self._app)(scope, receive, send)
+        await (self._search if ours else self._app)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: ASGIApp
         try:
             body = SearchBody.model_validate(await read_json(scope, receive))
             # In the caller's context, so that what the search logs names its request.
             run = copy_context().run
             answer = await asyncio.get_running_loop().run_in_executor(self._threads, run, search, self._engine, body)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the handlers know
-            answer = failures.answer_to(error)
+        except failures.KNOWN as error:
+            answer = await failures.answer_to(error, scope)
         await answer(scope, receive, send)
 
 
