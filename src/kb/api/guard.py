@@ -1,6 +1,5 @@
 """What every request passes first: Host and Origin, the key, the size of its body. And what every answer carries."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -54,13 +53,9 @@ class Guard:
         except KBError as refused:
             await error_answer(refused)(scope, receive, marked)
         finally:
-            # Later, since an answer leaves only when the loop has nothing else to do.
             took = time.perf_counter() - started
-            asyncio.get_running_loop().call_soon(self._note, scope["method"], scope["path"], status, took)
-
-    def _note(self, method: str, path: str, status: int, took: float) -> None:
-        log.info("%s %s %d %.1f ms", method, path, status, took * 1000)
-        self._metrics.answered(method, status, took)
+            log.info("%s %s %d %.1f ms", scope["method"], scope["path"], status, took * 1000)
+            self._metrics.answered(scope["method"], status, took)
 
     def _check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         self._gate.check_place(headers)
