@@ -245,14 +245,17 @@ class PostingsCache:
             return
         self._tail.add(new)
         if self._tail.chunks > LONGEST_TAIL:
-            # From now on the held postings know what was in the tail.
-            tail, self._tail = self._tail, Tail(self._tail.upto)
-            for term in tail.terms:
-                if (postings := self._held.get(term)) is not None:
-                    if len(postings) > FEW:
-                        self._held.put(term, postings.followed_by(tail.of(term)))
-                    else:
-                        self._held.drop(term)
+            self._fold()
+
+    def _fold(self) -> None:
+        """From now on the held postings know what was in the tail."""
+        tail, self._tail = self._tail, Tail(self._tail.upto)
+        for term in tail.terms:
+            postings = self._held.get(term)
+            if postings is not None and len(postings) > FEW:
+                self._held.put(term, postings.followed_by(tail.of(term)))
+            else:
+                self._held.drop(term)
 
     def _forget(self, after: int) -> None:
         self.times_forgotten += 1

@@ -1,7 +1,8 @@
 """What a storage backend owns, and nothing more.
 
 Shared SQL uses `:name` parameters and only what SQLite and PostgreSQL both know (ON CONFLICT, RETURNING,
-window functions; `originals.py` looks into JSON). What truly differs sits behind `FullText`, `Vectors` and `claim_job`.
+window functions; `originals.py` looks into JSON). What truly differs sits behind `FullText`,
+`Vectors`, `chunk_ids_given` and `claim_job`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
