@@ -18,7 +18,7 @@ from kb.search.rank import Scored, best, best_mixed
 from kb.search.scope import Scope
 from kb.search.vectors import MOST, Dense
 
-EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond
+EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
 HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
 FIRST = 64  # likely ones of each leg that are scored to set the bar
 

@@ -121,7 +121,7 @@ class KeywordIndex:
             with database.read() as tx:
                 for at in self._postings.of(tx, scope.snapshot, [term]).values():
                     at.worth = worth(at, scope)
-        # In the order in which the file has them, which is twice as fast.
+        # In the order in which the file has them, which is faster.
         others = sorted(fitting([one for one in known if one[1] < FREQUENT], HELD_POSTINGS - self._postings.room))
         for start in range(0, len(others), AT_ONCE):
             if stopping.is_set():
