@@ -41,6 +41,7 @@ RIVALS = Environment(
         "psycopg[binary]==3.3.8",
         # What kb embeds with, and a server as kb has it, for those who serve HTTP.
         "openvino==2026.4.1",
+        "onnxruntime==1.31.1",
         "tokenizers==0.23.3",
         "fastapi==0.162.4",
         "uvicorn==0.54.0",

@@ -16,14 +16,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from kb.embed import GIVING_WAY, QUERY_CACHE, Ids, Run, RuntimeName, SentenceEmbedder, Vectors, load, usable_cores
+from kb.embed import QUERY_CACHE, SentenceEmbedder, load
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import FINGERPRINT, describe
+from kb.runtimes import GIVING_WAY, Ids, Run, RuntimeName, Vectors, usable_cores
 from kb.settings import bundled_model_dir
 
 BUNDLED = bundled_model_dir()
 REFERENCE = json.loads((Path(__file__).parent / "data" / "minilm-reference.json").read_text(encoding="utf-8"))
-RUNTIMES: list[RuntimeName] = ["openvino", "onnxruntime"]
+RUNTIMES: list[RuntimeName] = ["auto", "openvino", "onnxruntime"]
 
 # Lengths from nothing to the whole window, in no order.
 MIXED = [
@@ -87,8 +88,9 @@ def test_vectors_are_those_of_the_reference(minilm: SentenceEmbedder) -> None:
 
 
 def test_the_runtimes_agree() -> None:
-    first, second = (load(BUNDLED, runtime).embed(MIXED) for runtime in RUNTIMES)
-    assert cosines(first, second).min() >= 0.9999
+    first, *others = (load(BUNDLED, runtime).embed(MIXED) for runtime in RUNTIMES)
+    for other in others:
+        assert cosines(first, other).min() >= 0.9999
 
 
 def test_a_text_has_the_same_vector_in_any_batch_and_as_a_query(minilm: SentenceEmbedder) -> None:
@@ -194,8 +196,9 @@ def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: Sen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_what_computes_bulk_work_gives_way_and_what_computes_a_query_does_not() -> None:
-    embedder = load(BUNDLED, "openvino")
+@pytest.mark.parametrize("runtime", ["auto", "openvino"])
+def test_what_computes_bulk_work_gives_way_and_what_computes_a_query_does_not(runtime: RuntimeName) -> None:
+    embedder = load(BUNDLED, runtime)
 
     def busy(work: Callable[[], object]) -> set[int]:
         """Priorities of the threads that computed the work."""
@@ -216,10 +219,27 @@ def ticks() -> dict[str, tuple[int, int]]:
     return found
 
 
-def test_bfloat16_is_used_only_where_the_processor_computes_in_it() -> None:
+def computes_in_bfloat16() -> bool:
     openvino = pytest.importorskip("openvino")
-    capable = "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    assert load(BUNDLED, "openvino").device == f"cpu (OpenVINO, {'bf16' if capable else 'f32'})"
+    return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+
+def test_bfloat16_is_used_only_where_the_processor_computes_in_it() -> None:
+    precision = "bf16" if computes_in_bfloat16() else "f32"
+    assert load(BUNDLED, "openvino").device == f"cpu (OpenVINO, {precision})"
+
+
+def test_in_float32_queries_run_on_the_runtime_that_is_faster_for_them(
+    other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if computes_in_bfloat16():
+        assert load(BUNDLED).device == "cpu (OpenVINO, bf16)"
+        pytest.skip("OpenVINO is the faster one here")
+    assert load(BUNDLED).device == "cpu (OpenVINO; ONNX Runtime for queries, f32)"
+    write_graph(other, ["input_ids", "attention_mask"], "last_hidden_state", opset=99)
+    assert load(other).device == "cpu (OpenVINO, f32)", "the other one refuses such a graph"
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert load(BUNDLED).device == "cpu (OpenVINO, f32)"
 
 
 def test_without_openvino_onnx_runtime_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +312,7 @@ def table() -> Vectors:
     return np.random.default_rng(7).normal(size=(30522, 3)).astype(np.float32)
 
 
-def write_graph(folder: Path, inputs: list[str], output: str) -> None:
+def write_graph(folder: Path, inputs: list[str], output: str, opset: int = 20) -> None:
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["found"]),
         helper.make_node("Add", [inputs[1], inputs[-1]], ["given"]),
@@ -313,7 +333,7 @@ def write_graph(folder: Path, inputs: list[str], output: str) -> None:
         [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", "length", 3])],
         constants,
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.save(made, folder / "onnx" / "model.onnx")
 
 

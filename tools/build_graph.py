@@ -85,7 +85,7 @@ def embed(graph: Graph, epsilon: float) -> str:
         "Slice", graph.weight("embeddings.position_embeddings.weight"), graph.integers("zero", 0), length
     )
     segment = graph.op("Gather", graph.weight("embeddings.token_type_embeddings.weight"), "zero")
-    x = graph.op("Add", graph.op("Add", words, segment), positions)
+    x = graph.op("Add", graph.op("Add", words, segment), positions, name="embedded")
     return graph.normalise(x, "embeddings.LayerNorm", epsilon)
 
 
@@ -147,6 +147,8 @@ def build(model_dir: Path) -> ModelProto:
             [value(name, TensorProto.INT64, "batch", "length") for name in ("input_ids", "attention_mask")],
             [value("sentence_embedding", TensorProto.FLOAT, "batch", hidden)],
             list(graph.initialisers.values()),
+            # That positions are as many as tokens cannot be inferred. ONNX Runtime joins operations of known shapes.
+            value_info=[value("embedded", TensorProto.FLOAT, "batch", "length", hidden)],
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,

@@ -5,45 +5,24 @@ cut silently. A query runs at once, on all usable cores, beside the bulk work th
 not (`kb.bulk`). Nothing here opens a socket.
 """
 
-import math
-import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import Lock, get_native_id
-from typing import Any, Literal, Protocol
+from threading import Lock
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kb.bulk import Bulk, rounded
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import ModelFiles, Pooling, describe
+from kb.runtimes import Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.tokens import Tokenizer
-
-Vectors = NDArray[np.float32]
-Ids = NDArray[np.int64]
-RuntimeName = Literal["auto", "openvino", "onnxruntime"]
-# Token ids and attention mask of some texts to vectors of the texts (batch, dimensions), or of their tokens (batch,
-# length, dimensions). For one thread at a time.
-Run = Callable[[Ids, Ids], Vectors]
 
 SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
 QUERY_CACHE = 1024
-GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
-# What a graph may ask for, and what it may answer, the best first.
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
-# What ONNX Runtime may be built for, the fastest first, and what to call it.
-PROVIDERS = {
-    "CUDAExecutionProvider": "cuda",
-    "MIGraphXExecutionProvider": "rocm",
-    "CPUExecutionProvider": "cpu",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +60,6 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a text of any length, before all bulk work that waits; not writable."""
-
-
-class Runtime(Protocol):
-    """Runs the model's graph."""
-
-    device: str
-    query: Run  # as soon as possible
-    streams: Sequence[Run]  # all at the same time, beside each other and beside `query`
 
 
 class SentenceEmbedder:
@@ -194,132 +165,3 @@ def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
 def _unit(vectors: Vectors) -> Vectors:
     unit: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True).clip(1e-12)
     return unit
-
-
-def open_runtime(graph: Path, name: RuntimeName = "auto") -> Runtime:
-    """The runtime of this name with the graph loaded; `auto` is OpenVINO, or else ONNX Runtime."""
-    try:
-        return OnnxRuntime(graph) if name == "onnxruntime" else OpenVino(graph)
-    except ImportError as wrong:
-        if name == "auto":
-            return open_runtime(graph, "onnxruntime")
-        raise Unavailable(
-            f"There is no runtime for the embedding model: {wrong}. Run `make setup`, or install kb-server "
-            "with the extra `engine` (OpenVINO) or `onnx` (ONNX Runtime)."
-        ) from wrong
-
-
-class OpenVino:
-    """The preferred runtime: in bfloat16, where the processor computes in it, twice as fast as any other.
-
-    The graph is compiled twice over the same weights: a query has all cores for itself, bulk work one core for each
-    stream. One stream on all cores would be slower in bulk, and a query would have to wait for it. What computes the
-    streams gives way to everything else (docs/decisions/002).
-    """
-
-    def __init__(self, graph: Path) -> None:
-        import openvino  # type: ignore[import-untyped]  # noqa: PLC0415
-
-        self._graph = graph
-        cores = usable_cores()
-        with _translated(graph):
-            core = openvino.Core()
-            precision = "bf16" if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
-            options = {"INFERENCE_NUM_THREADS": cores, "INFERENCE_PRECISION_HINT": precision}
-            model = core.read_model(graph)
-            alone = core.compile_model(model, "CPU", options | {"NUM_STREAMS": 1})
-            beside = _giving_way(lambda: core.compile_model(model, "CPU", options | {"NUM_STREAMS": cores}))
-        self._inputs = _inputs(graph, [port.any_name for port in model.inputs])
-        self._output = _output(graph, [port.any_name for port in model.outputs])
-        self.query = self._runner(alone)
-        self.streams: Sequence[Run] = [self._runner(beside) for _ in range(cores)]
-        self.device = f"cpu (OpenVINO, {precision})"
-
-    def _runner(self, model: Any) -> Run:
-        with _translated(self._graph):
-            request = model.create_infer_request()
-
-        def run(input_ids: Ids, attention_mask: Ids) -> Vectors:
-            with _translated(self._graph):
-                feed = _feed(self._inputs, input_ids, attention_mask)
-                request.infer(feed, share_inputs=True, share_outputs=True)
-                return np.array(request.get_tensor(self._output).data)
-
-        return run
-
-
-class OnnxRuntime:
-    """The runtime for machines that have no OpenVINO, and for graphics cards: it takes what its wheel was built for."""
-
-    def __init__(self, graph: Path) -> None:
-        import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
-
-        self._graph = graph
-        with _translated(graph):
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = usable_cores()
-            options.log_severity_level = 4  # what goes wrong is raised; nothing else needs saying
-            built_for = onnxruntime.get_available_providers()
-            providers = [name for name in PROVIDERS if name in built_for]
-            self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
-        self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
-        self._output = _output(graph, [port.name for port in self._session.get_outputs()])
-        self.query: Run = self._run  # a session takes several at once
-        self.streams: Sequence[Run] = [self._run]
-        self.device = f"{PROVIDERS[self._session.get_providers()[0]]} (ONNX Runtime, f32)"
-
-    def _run(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        with _translated(self._graph):
-            feed = _feed(self._inputs, input_ids, attention_mask)
-            return np.asarray(self._session.run([self._output], feed)[0])
-
-
-def _giving_way(work: Callable[[], Any]) -> Any:
-    """Do it in a thread of low priority; the threads that it starts inherit that."""
-
-    def lower() -> None:
-        if sys.platform == "linux":  # elsewhere the whole process would be meant
-            own = os.getpriority(os.PRIO_PROCESS, get_native_id())
-            os.setpriority(os.PRIO_PROCESS, get_native_id(), max(own, GIVING_WAY))
-
-    with ThreadPoolExecutor(1, initializer=lower) as thread:
-        return thread.submit(work).result()
-
-
-@contextmanager
-def _translated(graph: Path) -> Iterator[None]:
-    try:
-        yield
-    except Exception as wrong:  # each runtime has its own, without a common base
-        reason = " ".join(str(wrong).split())
-        raise Unavailable(
-            f"The embedding model {graph} cannot be run: {reason} Run `make setup` again, or check KB_MODEL_DIR."
-        ) from wrong
-
-
-def _inputs(graph: Path, names: Sequence[str]) -> Sequence[str]:
-    if foreign := set(names) - set(INPUTS):
-        raise Unavailable(f"{graph} asks for {', '.join(sorted(foreign))}, which kb does not know.")
-    return names
-
-
-def _output(graph: Path, names: Sequence[str]) -> str:
-    for name in OUTPUTS if len(names) > 1 else names:
-        if name in names:
-            return name
-    raise Unavailable(f"{graph} gives {', '.join(names)}; kb understands {', '.join(OUTPUTS)}.")
-
-
-def _feed(names: Sequence[str], input_ids: Ids, attention_mask: Ids) -> dict[str, Ids]:
-    known = zip(INPUTS, (input_ids, attention_mask, np.zeros_like(input_ids)), strict=True)
-    return {name: array for name, array in known if name in names}
-
-
-def usable_cores() -> int:
-    """The cores that this process may use: those it may run on, within a container's quota."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        return max(1, min(cores, math.ceil(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such file, or no quota
-        return cores
