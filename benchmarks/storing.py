@@ -28,6 +28,7 @@ STORES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "chroma server": ("chroma", "ChromaServer", {}),
     "lancedb": ("lance", "Lance", {}),
     "txtai": ("txt", "Txtai", {}),
+    "txtai, half its cells": ("txt", "Txtai", {"cells": 0.5}),
     "txtai-exact": ("txt", "Txtai", {"exact": True}),
     "qdrant-edge": ("qdrant", "Qdrant", {}),
     "sqlite-vec": ("vec0", "Vec0", {}),

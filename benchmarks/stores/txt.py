@@ -1,4 +1,5 @@
-"""txtai: faiss with its defaults, or exact; content in its own database so that tags can be asked for.
+"""txtai: faiss with its defaults, with more of its cells looked at, or exact; content in its own database so that tags
+can be asked for.
 
 A filter is applied to the nearest candidates, of which it gets as many as a tag's share calls for.
 """
@@ -18,9 +19,11 @@ STATEMENT = "SELECT id, text FROM txtai WHERE similar(:question{candidates}) {fi
 
 
 class Txtai(Store):
-    def __init__(self, corpus: Corpus, folder: Path, *, exact: bool = False) -> None:
+    def __init__(self, corpus: Corpus, folder: Path, *, exact: bool = False, cells: float | None = None) -> None:
+        """`cells`: the share of them that a search looks at; a sixteenth by default."""
         super().__init__(corpus, folder)
         self._faiss = {"components": "IDMap,Flat"} if exact else {}
+        self._cells = cells
 
     def fill(self, batches: Iterable[Batch], count: int) -> None:
         waiting: list[Vectors] = []
@@ -47,6 +50,9 @@ class Txtai(Store):
     def open(self) -> None:
         self._embeddings = Embeddings()
         self._embeddings.load(str(self.folder), config={"transform": lambda _: self._asked})
+        if self._cells:
+            index = self._embeddings.ann
+            index.config["faiss"] = {**self._faiss, "nprobe": round(self._cells * index.backend.nlist)}
 
     def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         self._asked = vector[None]

@@ -7,6 +7,7 @@ is written.
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,13 @@ from kb.arrays import nonzero
 from kb.nouns import Filter
 from kb.search.live import Numbers, Places, Snapshot
 from kb.store import documents
-from kb.store.backend import Database
+from kb.store.backend import Database, Vector
 
 KEPT = 32
+SIDE_BY_SIDE = 2048  # chunks whose vectors, 3 MB, are kept with the scope
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """The documents and chunks that take part, and what is usual among them."""
 
@@ -49,6 +51,13 @@ class Scope:
 
     def every_place(self) -> Places:
         return nonzero(self.snapshot.alive) if self.places is None else self.places
+
+    @cached_property
+    def vectors(self) -> Vector | None:
+        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
+        if self.places is None or self.chunks > SIDE_BY_SIDE:
+            return None
+        return self.snapshot.vectors.take(self.places, axis=0)
 
     @staticmethod
     def unfiltered(snapshot: Snapshot) -> "Scope":

@@ -35,6 +35,8 @@ class Dense:
 
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
+        if places is self._scope.places and (held := self._scope.vectors) is not None:
+            return all_products(held, self._question)
         return products(self._snapshot.vectors, places, self._question)
 
     def with_documents(self, places: Places) -> Cosines:
@@ -122,9 +124,14 @@ def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) 
     """Of some rows, in their order: to the last digit the same for a row, whoever else is among them."""
     if len(rows) < len(vectors):
         return picked_products(vectors, rows, question)
+    return all_products(vectors, question).take(rows)
+
+
+def all_products(vectors: Vector, question: Vector) -> Cosines:
+    """Of every row, likewise."""
     whole = len(vectors) - len(vectors) % EVEN
     rest = picked_products(vectors, np.arange(whole, len(vectors)), question)
-    return np.concatenate((vectors[:whole] @ question, rest)).take(rows)
+    return np.concatenate((vectors[:whole] @ question, rest))
 
 
 def picked_products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
