@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from kb.search.vectors import products
+from kb.search.live import LiveChunks
+from kb.search.scope import SIDE_BY_SIDE, Scope
+from kb.search.vectors import Dense, products
 from kb.store.backend import Vector
 
 RANDOM = np.random.default_rng(17)
@@ -23,3 +25,27 @@ def test_a_product_does_not_depend_on_the_others(dimensions: int, count: int) ->
 
 def test_no_rows_have_no_products() -> None:
     assert len(products(np.empty((0, 8), np.float32), np.arange(0), np.ones(8, np.float32))) == 0
+
+
+@pytest.mark.parametrize("chunks", [1, 33, 1000])
+def test_a_cosine_is_the_same_in_a_small_scope_and_among_all(chunks: int) -> None:
+    total, dimensions = 1500, 384
+    vectors: Vector = RANDOM.normal(size=(total, dimensions)).astype(np.float32)
+    ids = list(range(1, total + 1))
+    live = LiveChunks(dimensions)
+    live.replace_many(ids, ids, ids, [1] * total, vectors)
+    few = Scope.of_documents(live.snapshot(), np.sort(RANDOM.choice(ids, chunks, replace=False)))
+    every = Scope.unfiltered(live.snapshot())
+    assert few.vectors is not None
+    assert every.vectors is None
+    among_few = Dense(few, vectors[0]).cosines(few.every_place())
+    among_all = Dense(every, vectors[0]).cosines(every.every_place())
+    assert among_few.tolist() == among_all[few.every_place()].tolist()
+
+
+def test_vectors_of_many_chunks_are_not_held_twice() -> None:
+    ids = list(range(1, SIDE_BY_SIDE + 2))
+    live = LiveChunks(4)
+    live.replace_many(ids, ids, ids, [1] * len(ids), np.ones((len(ids), 4), np.float32))
+    assert Scope.of_documents(live.snapshot(), np.array(ids)).vectors is None
+    assert Scope.of_documents(live.snapshot(), np.array(ids[1:])).vectors is not None
