@@ -76,7 +76,7 @@ lock:
 	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
 	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp pyproject.toml lock/build.in -o lock/mcp.txt
-	$(LOCK) --extra engine --extra mcp --extra onnx --group dev pyproject.toml lock/build.in -o lock/dev.txt
+	$(LOCK) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

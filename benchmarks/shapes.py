@@ -1,7 +1,7 @@
 """What it costs that a query has a length which the runtime has not seen yet.
 
-OpenVINO prepares its kernels for every new shape of input. In a fresh process, one query of each length is embedded
-for the first time; then others of the same lengths.
+OpenVINO prepares its kernels for every new shape of input, ONNX Runtime does not. In a fresh process, one query of
+each length is embedded for the first time; then others of the same lengths.
 """
 
 import random

@@ -6,7 +6,7 @@ The folder is a whole data folder (`benchmarks.shelf`): full text, documents and
 from contextlib import ExitStack
 
 from benchmarks.corpus import Vectors
-from benchmarks.engine import EngineProcess
+from benchmarks.engine import EngineProcess, until_read_ahead
 from benchmarks.shelf import RememberingEmbedder, searcher
 from benchmarks.stores.store import TOP, Hits, Store
 from kb.nouns import Filter, SearchRequest
@@ -32,6 +32,7 @@ class OwnRest(Store):
     def open(self) -> None:
         self._engine = EngineProcess(self.folder)
         self._connection = self._engine.connect()
+        until_read_ahead(self._engine)
 
     def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:
         answer = self._connection.search(question, top=TOP, tags=(tag,) if tag else ())

@@ -50,8 +50,8 @@ class Txtai(Store):
     def open(self) -> None:
         self._embeddings = Embeddings()
         self._embeddings.load(str(self.folder), config={"transform": lambda _: self._asked})
-        if self._cells:
-            index = self._embeddings.ann
+        index = self._embeddings.ann
+        if self._cells and hasattr(index.backend, "nlist"):  # a small one has no cells, and is searched whole
             index.config["faiss"] = {**self._faiss, "nprobe": round(self._cells * index.backend.nlist)}
 
     def search(self, question: str, vector: Vectors, tag: str | None) -> Hits:

@@ -18,7 +18,7 @@ import numpy as np
 from kb.bulk import Bulk, rounded
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import ModelFiles, Pooling, describe
-from kb.runtimes import Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
+from kb.runtimes import SHORTEST, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.tokens import Tokenizer
 
 SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
@@ -142,9 +142,8 @@ def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
     """Open the model in this folder and prove that it runs."""
     files = describe(model_dir)
     opened = open_runtime(files.graph, runtime)
-    shortest = np.ones((1, 2), np.int64)
     # One after the other: OpenVINO's binding can lock itself up when two threads use it for the very first time.
-    (dimensions,) = {run(shortest, shortest).shape[-1] for run in (opened.query, *opened.streams)}
+    (dimensions,) = {run(SHORTEST, SHORTEST).shape[-1] for run in (opened.query, *opened.streams)}
     if dimensions != files.dimensions:
         raise Unavailable(
             f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "

@@ -3,13 +3,11 @@
 Figures and what else was tried: docs/decisions/002.
 """
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from threading import get_native_id
 from typing import Any, Literal, Protocol
@@ -17,6 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.cores import usable_cores
 from kb.errors import Unavailable
 
 Vectors = NDArray[np.float32]
@@ -31,11 +30,9 @@ GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is n
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 # What ONNX Runtime may be built for, the fastest first, and what to call it.
-PROVIDERS = {
-    "CUDAExecutionProvider": "cuda",
-    "MIGraphXExecutionProvider": "rocm",
-    "CPUExecutionProvider": "cpu",
-}
+CPU = "CPUExecutionProvider"
+PROVIDERS = {"CUDAExecutionProvider": "cuda", "MIGraphXExecutionProvider": "rocm", CPU: "cpu"}
+SHORTEST: Ids = np.ones((1, 2), np.int64)  # text that there is
 
 
 class Runtime(Protocol):
@@ -57,7 +54,7 @@ def open_runtime(graph: Path, name: RuntimeName = "auto") -> Runtime:
     try:
         if name == "auto":
             return _fastest(graph)
-        return OnnxRuntime(graph) if name == "onnxruntime" else OpenVino(graph)
+        return OnnxRuntime(graph) if name == "onnxruntime" else OpenVino(OpenVinoModel(graph))
     except ImportError as wrong:
         raise Unavailable(
             f"There is no runtime for the embedding model: {wrong}. Run `make setup`, or install kb-server "
@@ -67,67 +64,79 @@ def open_runtime(graph: Path, name: RuntimeName = "auto") -> Runtime:
 
 def _fastest(graph: Path) -> Runtime:
     try:
-        bulk = OpenVino(graph)
+        model = OpenVinoModel(graph)
     except ImportError:
         return OnnxRuntime(graph)
-    if bulk.precision == "bf16":
-        return bulk
+    if model.precision == "bf16":
+        return OpenVino(model)
     try:
-        return Both(bulk, OnnxRuntime(graph))
-    except (ImportError, Unavailable):  # it is not there, or does not know what the graph asks for
-        return bulk
+        return Both(graph, model)
+    except (ImportError, Unavailable):  # ONNX Runtime is not there, or does not know what the graph asks for
+        return OpenVino(model)
 
 
-class OpenVino:
-    """In bfloat16, where the processor computes in it, twice as fast as any other.
-
-    The graph is compiled twice over the same weights: a query has all cores for itself, bulk work one core for each
-    stream. One stream on all cores would be slower in bulk, and a query would have to wait for it. What computes the
-    streams gives way to everything else.
-    """
+class OpenVinoModel:
+    """The graph, read and ready to be compiled."""
 
     def __init__(self, graph: Path) -> None:
         import openvino  # type: ignore[import-untyped]  # noqa: PLC0415
 
         self._graph = graph
-        cores = usable_cores()
         with _translated(graph):
             self._core = openvino.Core()
             self.precision = "bf16" if "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
-            self._options = {"INFERENCE_NUM_THREADS": cores, "INFERENCE_PRECISION_HINT": self.precision}
             self._model = self._core.read_model(graph)
-            beside = _giving_way(lambda: self._compiled(cores))
         self._inputs = _inputs(graph, [port.any_name for port in self._model.inputs])
         self._output = _output(graph, [port.any_name for port in self._model.outputs])
-        self.streams: Sequence[Run] = [self._runner(beside) for _ in range(cores)]
-        self.device = f"cpu (OpenVINO, {self.precision})"
 
-    @cached_property
-    def query(self) -> Run:
-        """Compiled when it is asked for, which somebody else may be instead (`Both`)."""
-        with _translated(self._graph):
-            return self._runner(self._compiled(1))
+    def alone(self) -> Run:
+        """All cores for one text."""
+        return self._runner(self._compiled(1))
+
+    def beside(self) -> list[Run]:
+        """One core for each stream: on all cores together, one would be slower. They give way to everything else."""
+        streams = usable_cores()
+        compiled = _giving_way(lambda: self._compiled(streams))
+        return [self._runner(compiled) for _ in range(streams)]
 
     def _compiled(self, streams: int) -> Any:
-        return self._core.compile_model(self._model, "CPU", self._options | {"NUM_STREAMS": streams})
-
-    def _runner(self, model: Any) -> Run:
+        options = {
+            "INFERENCE_NUM_THREADS": usable_cores(),
+            "INFERENCE_PRECISION_HINT": self.precision,
+            "NUM_STREAMS": streams,
+        }
         with _translated(self._graph):
-            request = model.create_infer_request()
+            return self._core.compile_model(self._model, "CPU", options)
+
+    def _runner(self, compiled: Any) -> Run:
+        graph, inputs, output = self._graph, self._inputs, self._output  # and nothing else is held
+        with _translated(graph):
+            request = compiled.create_infer_request()
 
         def run(input_ids: Ids, attention_mask: Ids) -> Vectors:
-            with _translated(self._graph):
-                feed = _feed(self._inputs, input_ids, attention_mask)
-                request.infer(feed, share_inputs=True, share_outputs=True)
-                return np.array(request.get_tensor(self._output).data)
+            with _translated(graph):
+                request.infer(_feed(inputs, input_ids, attention_mask), share_inputs=True, share_outputs=True)
+                return np.array(request.get_tensor(output).data)
 
         return run
+
+
+class OpenVino:
+    """In bfloat16, where the processor computes in it, twice as fast as any other.
+
+    The graph is compiled twice over the same weights, so that a query does not have to wait for bulk work.
+    """
+
+    def __init__(self, model: OpenVinoModel) -> None:
+        self.query = model.alone()
+        self.streams = model.beside()
+        self.device = f"cpu (OpenVINO, {model.precision})"
 
 
 class OnnxRuntime:
     """For machines without OpenVINO, for queries, and for graphics cards: it takes what its wheel was built for."""
 
-    def __init__(self, graph: Path) -> None:
+    def __init__(self, graph: Path, providers: Sequence[str] = tuple(PROVIDERS)) -> None:
         import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
 
         self._graph = graph
@@ -138,8 +147,8 @@ class OnnxRuntime:
             # Its threads wait for each other in a loop, which is quick. When a run is over the cores are for others.
             options.add_session_config_entry("session.force_spinning_stop", "1")
             built_for = onnxruntime.get_available_providers()
-            providers = [name for name in PROVIDERS if name in built_for]
-            self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
+            possible = [name for name in providers if name in built_for]
+            self._session = onnxruntime.InferenceSession(graph, options, providers=possible)
         self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
         self._output = _output(graph, [port.name for port in self._session.get_outputs()])
         self.query: Run = self._run  # a session takes several at once
@@ -155,13 +164,14 @@ class OnnxRuntime:
 class Both:
     """OpenVINO for bulk work, ONNX Runtime for queries.
 
-    A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length. In float32 a
-    query takes it a quarter longer. Its streams are as fast as any, and only they can be told to give way.
+    A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length: in float32 a
+    query takes it a sixth longer, or more. Its streams are as fast as any, and only they can be told to give way.
     """
 
-    def __init__(self, bulk: OpenVino, queries: OnnxRuntime) -> None:
-        self.query = queries.query
-        self.streams = bulk.streams
+    def __init__(self, graph: Path, model: OpenVinoModel) -> None:
+        self.query = OnnxRuntime(graph, [CPU]).query
+        self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
+        self.streams = model.beside()
         self.device = "cpu (OpenVINO; ONNX Runtime for queries, f32)"
 
 
@@ -204,13 +214,3 @@ def _output(graph: Path, names: Sequence[str]) -> str:
 def _feed(names: Sequence[str], input_ids: Ids, attention_mask: Ids) -> dict[str, Ids]:
     known = zip(INPUTS, (input_ids, attention_mask, np.zeros_like(input_ids)), strict=True)
     return {name: array for name, array in known if name in names}
-
-
-def usable_cores() -> int:
-    """The cores that this process may use: those it may run on, within a container's quota."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        return max(1, min(cores, math.ceil(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such file, or no quota
-        return cores

@@ -5,6 +5,7 @@ import threading
 from types import TracebackType
 
 from kb import terms
+from kb.cores import usable_cores
 from kb.doctor import Doctor
 from kb.engine import Engine
 from kb.errors import KBError
@@ -16,7 +17,6 @@ from kb.ingest.reindex import Reindexer
 from kb.ingest.sandbox import Sandbox
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
-from kb.runtimes import usable_cores
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks

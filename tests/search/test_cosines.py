@@ -41,6 +41,18 @@ def test_a_cosine_is_the_same_in_a_small_scope_and_among_all(chunks: int) -> Non
     among_few = Dense(few, vectors[0]).cosines(few.every_place())
     among_all = Dense(every, vectors[0]).cosines(every.every_place())
     assert among_few.tolist() == among_all[few.every_place()].tolist()
+    some = few.every_place()[::3]
+    assert Dense(few, vectors[0]).cosines(some).tolist() == among_few[::3].tolist()
+
+
+def test_what_is_held_side_by_side_is_what_is_multiplied() -> None:
+    live = LiveChunks(4)
+    live.replace_many([1, 2], [1, 2], [1, 2], [1, 1], np.ones((2, 4), np.float32))
+    scope = Scope.of_documents(live.snapshot(), np.array([1]))
+    assert scope.vectors is not None
+    scope.vectors[:] = 2
+    question = np.ones(4, np.float32)
+    assert Dense(scope, question).cosines(scope.every_place()).tolist() == [8]
 
 
 def test_vectors_of_many_chunks_are_not_held_twice() -> None:

@@ -73,7 +73,7 @@ def sureness(boxes: Sequence[Box]) -> float:
 
 
 def available_engine() -> EngineType:
-    """The runtime that the embedding model uses too."""
+    """The runtime that bulk embedding uses too."""
     return EngineType.OPENVINO if find_spec("openvino") else EngineType.ONNXRUNTIME
 
 

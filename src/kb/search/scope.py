@@ -19,7 +19,8 @@ from kb.store import documents
 from kb.store.backend import Database, Vector
 
 KEPT = 32
-SIDE_BY_SIDE = 2048  # chunks whose vectors, 3 MB, are kept with the scope
+SIDE_BY_SIDE = 2048  # chunks whose vectors (3 MB at 384 dimensions) are kept with the scope
+EVEN = 16  # a product takes rows by fours or more; the rest it takes another way, to other last digits
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ class Scope:
 
     @cached_property
     def vectors(self) -> Vector | None:
-        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
+        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them.
+
+        Followed by noughts up to an even number.
+        """
         if self.places is None or self.chunks > SIDE_BY_SIDE:
             return None
-        return self.snapshot.vectors.take(self.places, axis=0)
+        held = np.zeros((self.chunks + -self.chunks % EVEN, self.snapshot.vectors.shape[1]), np.float32)
+        np.take(self.snapshot.vectors, self.places, axis=0, out=held[: self.chunks], mode="clip")
+        return held
 
     @staticmethod
     def unfiltered(snapshot: Snapshot) -> "Scope":

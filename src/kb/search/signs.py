@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.runtimes import usable_cores
+from kb.cores import usable_cores
 from kb.store.backend import Vector
 
 Words = NDArray[np.uint64]

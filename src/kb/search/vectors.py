@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from kb.arrays import level_of, nonzero
 from kb.search import signs
 from kb.search.live import Places
-from kb.search.scope import Scope
+from kb.search.scope import EVEN, Scope
 from kb.store.backend import Vector
 
 AT_ONCE = 128  # rows that are copied together to be multiplied: the copy stays in the nearest of the large caches
-EVEN = 16  # a product takes rows by fours or more; the rest it takes another way, to other last digits
 
 MOST = 1.0001  # that any cosine is, rounding included
 
@@ -36,7 +35,7 @@ class Dense:
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
         if places is self._scope.places and (held := self._scope.vectors) is not None:
-            return all_products(held, self._question)
+            return (held @ self._question)[: len(places)]
         return products(self._snapshot.vectors, places, self._question)
 
     def with_documents(self, places: Places) -> Cosines:
@@ -124,14 +123,9 @@ def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) 
     """Of some rows, in their order: to the last digit the same for a row, whoever else is among them."""
     if len(rows) < len(vectors):
         return picked_products(vectors, rows, question)
-    return all_products(vectors, question).take(rows)
-
-
-def all_products(vectors: Vector, question: Vector) -> Cosines:
-    """Of every row, likewise."""
     whole = len(vectors) - len(vectors) % EVEN
     rest = picked_products(vectors, np.arange(whole, len(vectors)), question)
-    return np.concatenate((vectors[:whole] @ question, rest))
+    return np.concatenate((vectors[:whole] @ question, rest)).take(rows)
 
 
 def picked_products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
