@@ -26,6 +26,7 @@ RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 Run = Callable[[Ids, Ids], Vectors]
 
 GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
+SPINNING = 15  # microseconds
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
@@ -144,7 +145,9 @@ class OnnxRuntime:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = usable_cores()
             options.log_severity_level = 4  # what goes wrong is raised; nothing else needs saying
-            # Its threads wait for each other in a loop, which is quick. When a run is over the cores are for others.
+            # Its threads wait for each other in a loop, which is quick, but not for longer than a step takes: what the
+            # loop keeps off a core may be what it waits for.
+            options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPINNING))
             options.add_session_config_entry("session.force_spinning_stop", "1")
             built_for = onnxruntime.get_available_providers()
             possible = [name for name in providers if name in built_for]
