@@ -1,8 +1,8 @@
 """Text in, unit vectors out.
 
 The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is
-cut silently. A query runs at once, on all usable cores, beside the bulk work that has begun and before all that has
-not (`kb.bulk`). Nothing here opens a socket.
+cut silently. A query runs at once, on as many cores as help it, beside the bulk work that has begun and before all
+that has not (`kb.bulk`). Nothing here opens a socket.
 """
 
 from collections.abc import Sequence

@@ -27,6 +27,7 @@ Run = Callable[[Ids, Ids], Vectors]
 
 GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
 SPINNING = 15  # microseconds
+QUERY_THREADS = 4  # at most: of more, each would have less to do than it takes to wake it up (an estimate)
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
@@ -137,13 +138,13 @@ class OpenVino:
 class OnnxRuntime:
     """For machines without OpenVINO, for queries, and for graphics cards: it takes what its wheel was built for."""
 
-    def __init__(self, graph: Path, providers: Sequence[str] = tuple(PROVIDERS)) -> None:
+    def __init__(self, graph: Path, providers: Sequence[str] = tuple(PROVIDERS), threads: int | None = None) -> None:
         import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
 
         self._graph = graph
         with _translated(graph):
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = usable_cores()
+            options.intra_op_num_threads = threads or usable_cores()
             options.log_severity_level = 4  # what goes wrong is raised; nothing else needs saying
             # Its threads wait for each other in a loop, which is quick, but not for longer than a step takes: what the
             # loop keeps off a core may be what it waits for.
@@ -172,7 +173,7 @@ class Both:
     """
 
     def __init__(self, graph: Path, model: OpenVinoModel) -> None:
-        self.query = OnnxRuntime(graph, [CPU]).query
+        self.query = OnnxRuntime(graph, [CPU], min(usable_cores(), QUERY_THREADS)).query
         self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
         self.streams = model.beside()
         self.device = "cpu (OpenVINO; ONNX Runtime for queries, f32)"
