@@ -26,7 +26,7 @@ RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 Run = Callable[[Ids, Ids], Vectors]
 
 GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
-SPINNING = 15  # microseconds
+SPINNING = 15  # microseconds that threads of ONNX Runtime wait for each other in a loop, before they sleep
 QUERY_THREADS = 4  # at most: of more, each would have less to do than it takes to wake it up (an estimate)
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
