@@ -26,7 +26,7 @@ from kb.search.notice import notice_for
 from kb.search.passages import Passages
 from kb.search.scope import Scope, Scopes
 from kb.search.vectors import Dense
-from kb.store.backend import Database, Vector
+from kb.store.backend import Database
 from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
@@ -55,7 +55,6 @@ class Words(NamedTuple):
 
     scope: Scope
     keywords: Keywords | None = None
-    trust: float = 1.0  # in what the vector will say
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +93,30 @@ class Searcher:
 
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
+        trust = self._trust(request)
         # The words are looked up while the question is embedded: that takes the longer of both, not the sum.
         looking = self._threads.submit(self._words, request, moment) if request.mode == "hybrid" else None
         vector = None if request.mode == "fts" else self._embedder.embed_query(request.query)
         words = looking.result() if looking else self._words(request, moment)
         for _ in range(ATTEMPTS):
-            found, vanished = self._attempt(request, vector, words, moment)
+            dense = None if vector is None else Dense(words.scope, vector)
+            found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)
             if not vanished:
                 break
             self._database.settle()
             moment = self._moment()
             words = self._words(request, moment)
         return found
+
+    def _trust(self, request: SearchRequest) -> float:
+        """In what the question's vector will say.
+
+        It takes the question's tokens, which are kept for the embedding. They are best made before the words are looked
+        up beside it: the interpreter runs one thread at a time, and what comes after this runs outside of it.
+        """
+        if request.mode != "hybrid":
+            return 1.0
+        return fuse.trust(self._embedder.tokenizer.letters_per_token(request.query))
 
     def _moment(self) -> Moment:
         return Moment(self._live.snapshot(), self._database.changes)
@@ -115,17 +126,11 @@ class Searcher:
         if request.mode == "vector":
             return Words(scope)
         with self._database.read() as tx:
-            keywords = self._keywords.search(tx, scope, query_terms(request.query))
-        if request.mode == "fts":
-            return Words(scope, keywords)
-        return Words(scope, keywords, fuse.trust(self._embedder.tokenizer.letters_per_token(request.query)))
+            return Words(scope, self._keywords.search(tx, scope, query_terms(request.query)))
 
-    def _attempt(
-        self, request: SearchRequest, vector: Vector | None, words: Words, moment: Moment
-    ) -> tuple[Found, bool]:
+    def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
-        dense = None if vector is None else Dense(words.scope, vector)
-        ranking = self._rank(Legs(words.scope, words.keywords, dense, words.trust), request)
+        ranking = self._rank(legs, request)
         hits, vanished = self._load(request, ranking, moment.changes)
         return Found(self._fit(hits, request.max_tokens), None if hits else self._notice(request, ranking)), vanished
 
