@@ -150,7 +150,7 @@ def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
         question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
         found = candidates(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
         best = np.argsort(-(vectors @ question))[:10]
-        held += len(np.intersect1d(scope.snapshot.places_of(best), found))
-        looked_at += len(found)
+        held += len(np.intersect1d(scope.snapshot.places_of(best), found.places))
+        looked_at += len(found.places)
     assert held >= 0.99 * 100 * 10
     assert looked_at < 0.05 * 100 * count

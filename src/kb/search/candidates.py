@@ -14,7 +14,7 @@ from kb.arrays import distinct
 from kb.search import fuse
 from kb.search.keywords import Keywords, Scores
 from kb.search.live import Places
-from kb.search.rank import Scored, best, best_mixed
+from kb.search.rank import Scored, best, best_mixed, last_of_best, last_of_best_mixed
 from kb.search.scope import Scope
 from kb.search.vectors import MOST, Dense
 
@@ -32,20 +32,32 @@ class Legs:
     dense: Dense | None
     trust: float
 
-    def scores(self, places: Places) -> Scores:
+    def scored(self, places: Places) -> Scored:
         """As the answer shows them: below zero is as good as zero."""
-        if self.dense is None:
-            assert self.keywords is not None
-            scores = fuse.sureness(self.keywords.scores(places))
-        elif self.keywords is None:
-            scores = self.dense.cosines(places)
-        else:
-            scores = fuse.fused(self.keywords.scores(places), self.dense.with_documents(places), self.trust)
-        return np.minimum(np.maximum(scores, np.float32(0)), np.float32(1))
+        if self.keywords is None:
+            assert self.dense is not None
+            return Scored(places, shown(self.dense.cosines(places)))
+        return self.scored_hits(Scored(places, self.keywords.scores(places)))
 
-    def best(self, places: Places, count: int) -> Scored:
-        mixed = self.dense is not None and self.keywords is not None
-        return (best_mixed if mixed else best)(Scored(places, self.scores(places)), self.scope.snapshot, count)
+    def scored_hits(self, hits: Scored) -> Scored:
+        """The same of places of which it is known what keywords say."""
+        if self.dense is None:
+            return Scored(hits.places, fuse.sureness(hits.scores))
+        cosines = self.dense.with_documents(hits.places)
+        return Scored(hits.places, shown(fuse.fused(hits.scores, cosines, self.trust)))
+
+    def best(self, found: Scored, count: int) -> Scored:
+        return (best_mixed if self._mixed else best)(found, self.scope.snapshot, count)
+
+    def bar(self, likely: Scored, top: int) -> float:
+        """What a place must reach to be among the best: the more are scored, the higher it can only get."""
+        if self._mixed:
+            return last_of_best_mixed(likely, self.scope.snapshot, top)
+        return last_of_best(likely, top)
+
+    @property
+    def _mixed(self) -> bool:
+        return self.dense is not None and self.keywords is not None
 
     @property
     def matches(self) -> int:
@@ -53,61 +65,64 @@ class Legs:
         return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.places)
 
 
-def everybody(legs: Legs, _: int = 0) -> Places:
+def everybody(legs: Legs, _: int = 0) -> Scored:
     """All that are an answer, without any shortcut."""
     if legs.dense is None:
         assert legs.keywords is not None
-        return legs.keywords.hits.places
-    return legs.scope.every_place()
+        return legs.scored_hits(legs.keywords.hits)
+    return legs.scored(legs.scope.every_place())
 
 
-def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Places:
+def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
     """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
     if legs.dense is None:
         assert legs.keywords is not None
-        return legs.keywords.best(top)
+        return legs.scored_hits(legs.keywords.reaching(legs.keywords.level(top)))
     few = legs.scope.chunks <= exact_up_to
     if legs.scope.chunks <= min(HANDFUL, exact_up_to):
         return everybody(legs)
     if legs.keywords is None:
         return everybody(legs) if few else by_meaning(legs, legs.dense, top)
-    likely = legs.keywords.best(first_of(top))
-    bar = bar_of(legs, likely, top)
+    level = legs.keywords.level(first_of(top))
+    likely = legs.scored_hits(legs.keywords.reaching(level))
+    bar = legs.bar(likely, top)
     if fuse.cosine_for(bar, legs.trust) <= MOST:
-        return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely, top)
-    hits = legs.keywords.reaching(fuse.bm25_for(bar, MOST, legs.trust))
-    return hits.places if few else distinct(likely, within_bounds(legs, legs.dense, hits, bar))
+        return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
+    others = legs.keywords.reaching(fuse.bm25_for(bar, MOST, legs.trust), below=level)
+    if not few:
+        others = within_bounds(legs, legs.dense, others, bar)
+    return likely.joined(legs.scored_hits(others))
 
 
-def by_meaning(legs: Legs, dense: Dense, top: int) -> Places:
-    likely = dense.likely(first_of(top))
-    bar = bar_of(legs, likely, top)
+def by_meaning(legs: Legs, dense: Dense, top: int) -> Scored:
+    likely = legs.scored(dense.likely(first_of(top)))
+    bar = legs.bar(likely, top)
     if bar <= 0:  # anybody is as good as the last
         return everybody(legs)
     near = dense.reaching(bar)
-    return max(likely, near, key=len)  # both are all up to some distance, so one holds the other
+    # Both are all up to some distance, so one holds the other.
+    return legs.scored(near) if len(near) > len(likely.places) else likely
 
 
-def by_both(legs: Legs, dense: Dense, keywords: Keywords, likely: Places, top: int) -> Places:
-    """Where meaning may do without keywords. `likely`: by keywords."""
-    likely = distinct(likely, dense.likely(first_of(top)))
-    bar = bar_of(legs, likely, top)
+def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top: int) -> Scored:
+    """Where meaning may do without keywords. `by_words`: likely ones."""
+    likely = distinct(by_words, dense.likely(first_of(top)))
+    bar = legs.bar(legs.scored(likely), top)
     if bar <= 0:
         return everybody(legs)
     # With keywords: the nearest of all cannot make up for too few of them.
     hits = keywords.reaching(fuse.bm25_for(bar, dense.most(), legs.trust))
     # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
     alone = fuse.cosine_for(bar, legs.trust)
-    return distinct(
-        likely, within_bounds(legs, dense, hits, bar), dense.reaching(alone), dense.documents_reaching(alone)
-    )
+    with_words = within_bounds(legs, dense, hits, bar).places
+    return legs.scored(distinct(likely, with_words, dense.reaching(alone), dense.documents_reaching(alone)))
 
 
-def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Places:
+def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
     """Those of them who may reach the bar."""
     for bounds in (dense.rough_bounds, dense.bounds):
         hits = hits.where(fuse.fused(hits.scores, bounds(hits.places), legs.trust) >= bar)
-    return hits.places
+    return hits
 
 
 def first_of(top: int) -> int:
@@ -115,7 +130,6 @@ def first_of(top: int) -> int:
     return max(FIRST, 2 * top)
 
 
-def bar_of(legs: Legs, likely: Places, top: int) -> float:
-    """What a place must reach to be among the best: the more are scored, the higher it can only get."""
-    scores = legs.best(likely, top).scores
-    return float(scores[top - 1]) if len(scores) >= top else 0.0
+def shown(scores: Scores) -> Scores:
+    within: Scores = np.minimum(np.maximum(scores, np.float32(0)), np.float32(1))
+    return within

@@ -24,6 +24,7 @@ from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
 from kb.search.passages import Passages
+from kb.search.rank import Scored
 from kb.search.scope import Scope, Scopes
 from kb.search.vectors import Dense
 from kb.store.backend import Database
@@ -70,7 +71,7 @@ class Searcher:
         live: LiveChunks,
         keywords: KeywordIndex,
         embedder: Embedder,
-        choose: Callable[[Legs, int], Places] = candidates,
+        choose: Callable[[Legs, int], Scored] = candidates,
     ) -> None:
         """`choose` says who is scored to find so many of the best."""
         self._database = database

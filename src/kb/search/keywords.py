@@ -6,6 +6,7 @@ is, and how long a text usually is, is told among what the filter lets through: 
 those who speak say nothing. Figures: docs/decisions/006.
 """
 
+import math
 from collections.abc import Sequence
 from heapq import nlargest
 from itertools import takewhile
@@ -68,21 +69,23 @@ class Keywords:
 
     def scores(self, places: Places) -> Scores:
         """0 where no term occurs."""
-        scores: Scores = np.sqrt(self._passages[places] * self._whole[self._owners[places]])
+        scores: Scores = np.sqrt(self._passages.take(places) * self._whole.take(self._owners.take(places)))
         return scores
 
     def better_than(self, score: float) -> int:
         return int(np.count_nonzero(self.hits.scores > np.float32(score)))
 
-    def best(self, count: int) -> Places:
-        """Those with the highest scores: at least as many as asked for where there are, and seldom many more."""
-        if len(self.hits.places) <= count:
-            return self.hits.places
-        return self.reaching(float(level_of(self.hits.scores, count))).places
+    def level(self, count: int) -> float:
+        """What the highest scores reach: at least as many as asked for where there are, and seldom many more."""
+        return float(level_of(self.hits.scores, count)) if len(self.hits.scores) > count else 0.0
 
-    def reaching(self, score: float) -> Scored:
-        """Every place with a term whose score is this large."""
-        return self.hits.where(self.hits.scores >= np.float32(score * ROUNDING))
+    def reaching(self, score: float, below: float = math.inf) -> Scored:
+        """Every place with a term whose score is this large, without those who reach `below`."""
+        scores = self.hits.scores
+        large = scores >= np.float32(score * ROUNDING)
+        if below < math.inf:
+            large &= scores < np.float32(below * ROUNDING)
+        return self.hits.where(large)
 
 
 class KeywordIndex:

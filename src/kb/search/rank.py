@@ -20,6 +20,10 @@ class Scored(NamedTuple):
         at = nonzero(kept)
         return Scored(self.places.take(at), self.scores.take(at))
 
+    def joined(self, others: "Scored") -> "Scored":
+        """Both, which have none in common."""
+        return Scored(np.concatenate((self.places, others.places)), np.concatenate((self.scores, others.scores)))
+
 
 def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """The best, and who is level with the last of them, best first; ties by chunk id."""
@@ -38,11 +42,27 @@ def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     depth = 2 * count
     while True:
         ranked = best(found, snapshot, depth)
-        firsts = where_first(snapshot.owners[ranked.places])
-        lowered = ranked.scores * np.float32(fuse.SECOND)
-        lowered[firsts] = ranked.scores[firsts]
-        mixed = best(Scored(ranked.places, lowered), snapshot, count)
+        mixed = best(Scored(ranked.places, lowered(ranked, snapshot)), snapshot, count)
         everybody = len(ranked.places) == len(found.places)
         if everybody or mixed.scores[count - 1] > ranked.scores[-1]:
             return Scored(mixed.places[:count], mixed.scores[:count])
         depth *= 4
+
+
+def last_of_best(found: Scored, count: int) -> float:
+    """The score of the last that `best` would find; 0 where there are not as many."""
+    return float(np.partition(found.scores, -count)[-count]) if len(found.scores) >= count else 0.0
+
+
+def last_of_best_mixed(found: Scored, snapshot: Snapshot, count: int) -> float:
+    order = (-found.scores).argsort()
+    ranked = Scored(found.places.take(order), found.scores.take(order))
+    return last_of_best(Scored(ranked.places, lowered(ranked, snapshot)), count)
+
+
+def lowered(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
+    """The scores, with those lowered of whom the same document has a better one before."""
+    scores = ranked.scores * np.float32(fuse.SECOND)
+    firsts = where_first(snapshot.owners.take(ranked.places))
+    scores[firsts] = ranked.scores[firsts]
+    return scores
