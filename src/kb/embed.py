@@ -110,12 +110,15 @@ class SentenceEmbedder:
         return CacheCounts(counts.hits, counts.misses, counts.currsize, QUERY_CACHE)
 
     def _embed_query(self, text: str) -> Vectors:
-        total = np.zeros(self.dimensions, np.float32)
-        for window in self.tokenizer.windows(text, self.max_tokens):
-            with self.bulk.query():
-                total += len(window) * self._alone([window])[0]
-        vector = _unit(total)
+        windows = self.tokenizer.windows(text, self.max_tokens)
+        vectors = [self._embed_window(window) for window in windows]
+        vector = vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
         vector.setflags(write=False)  # every asker gets this one
+        return vector
+
+    def _embed_window(self, window: Sequence[int]) -> Vectors:
+        with self.bulk.query():
+            vector: Vectors = self._alone([window])[0]
         return vector
 
     def _alone(self, batch: Sequence[Sequence[int]]) -> Vectors:
@@ -162,5 +165,7 @@ def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    unit: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True).clip(1e-12)
+    # `numpy.linalg.norm` and `clip` do the same on a longer way, which a query would notice (`kb.arrays`).
+    lengths = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
+    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit
