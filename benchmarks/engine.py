@@ -47,9 +47,11 @@ class Connection(Calls[Json]):
     def __init__(self, url: str) -> None:
         self._engine = Engine.of(Settings(engine_url=url))
         self._wire = Wire(self._engine.host, self._engine.port)
+        self.took_ms = 0.0  # the last call, on the wire
 
     def send(self, call: Call) -> Json:
         answer = self._wire.ask(call.method, call.target, call.body, **dict(self._engine.headers))
+        self.took_ms = answer.took_ms
         return read_answer(self._engine, answer.status, answer.header("X-KB-Version"), answer.body)
 
     def close(self) -> None:
