@@ -36,9 +36,6 @@ def test_distances_are_the_bits_that_differ(
     among = signs_of(rows).distances(signs.pack(question[None])[0], some)
     assert [int(d) for d in among if d != signs.FAR] == found[some].tolist()
     assert signs_of(rows).picked(signs.pack(question[None])[0], some[::-1]).tolist() == found[some[::-1]].tolist()
-    roughly = signs_of(rows).roughly(signs.pack(question[None])[0], some)
-    differing = (rows[some] > 0) != (question > 0)
-    assert roughly.tolist() == np.count_nonzero(differing[:, : signs.ROUGH], axis=1).tolist()
 
 
 def test_a_bound_falls_with_the_distance_and_says_how_far_a_cosine_reaches() -> None:
@@ -66,26 +63,23 @@ def in_unequal_dimensions(count: int) -> Vector:
     return unit(RANDOM.normal(size=(count, 384)) * np.exp(2 * RANDOM.normal(size=384)))
 
 
-@pytest.mark.parametrize("dimensions", [384, signs.ROUGH])
 @pytest.mark.parametrize("made", [in_no_order, in_clusters, in_unequal_dimensions])
-def test_hardly_a_cosine_is_above_its_bound(made: object, dimensions: int) -> None:
+def test_hardly_a_cosine_is_above_its_bound(made: object) -> None:
     rows = made(4000)  # type: ignore[operator]
-    bound = signs.Bound(dimensions, signs.spread(rows, dimensions))
+    bound = signs.Bound(384, signs.spread(rows))
     packed = signs_of(rows)
     above = 0
     for at in range(100):
-        question = packed.rows[at]
-        rough = dimensions == signs.ROUGH
-        distances = packed.roughly(question, np.arange(4000)) if rough else packed.distances(question)
+        distances = packed.distances(packed.rows[at])
         above += int(np.count_nonzero(rows @ rows[at] > bound.of(distances) + 1e-4))
     assert above <= 0.015 * 100 * len(rows)
 
 
 def test_signs_that_say_less_make_wider_bounds() -> None:
-    assert signs.spread(in_no_order(4000), 384) == pytest.approx(1, abs=0.05)
-    assert signs.spread(in_unequal_dimensions(4000), 384) > 2
+    assert signs.spread(in_no_order(4000)) == pytest.approx(1, abs=0.05)
+    assert signs.spread(in_unequal_dimensions(4000)) > 2
 
 
 def test_too_few_vectors_to_tell_are_taken_for_ordinary_ones() -> None:
-    assert signs.spread(np.zeros((500, 384), np.float32), 384) == 1
-    assert signs.spread(np.empty((0, 384), np.float32), 384) == 1
+    assert signs.spread(np.zeros((500, 384), np.float32)) == 1
+    assert signs.spread(np.empty((0, 384), np.float32)) == 1

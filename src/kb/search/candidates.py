@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kb.arrays import distinct
+from kb.arrays import distinct, nonzero
 from kb.search import fuse
 from kb.search.keywords import Keywords, Scores
 from kb.search.live import Places
 from kb.search.rank import Scored, best, best_mixed, last_of_best, last_of_best_mixed
 from kb.search.scope import Scope
-from kb.search.vectors import MOST, Dense
+from kb.search.vectors import MOST, Dense, mean_of
 
 EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
 HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
@@ -119,10 +119,12 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top:
 
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
-    """Those of them who may reach the bar."""
-    for bounds in (dense.rough_bounds, dense.bounds):
-        hits = hits.where(fuse.fused(hits.scores, bounds(hits.places), legs.trust) >= bar)
-    return hits
+    """Those of them who may reach the bar: if their documents were as near as can be, and then as near as those are."""
+    own = dense.bounds(hits.places)
+    at = nonzero(fuse.fused(hits.scores, mean_of(own, MOST), legs.trust) >= bar)
+    hits = hits.at(at)
+    bounds = dense.bounds_with_documents(hits.places, own.take(at))
+    return hits.at(nonzero(fuse.fused(hits.scores, bounds, legs.trust) >= bar))
 
 
 def first_of(top: int) -> int:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kb.arrays import lengths_of, starts_of
 from kb.errors import Unavailable
-from kb.search.signs import ROUGH, Bound, Signs, Words, pack, spread
+from kb.search.signs import Bound, Signs, Words, pack, spread
 from kb.store import chunks
 from kb.store.backend import Database, Vector
 
@@ -60,7 +60,6 @@ class Snapshot:
     whole_numbers: NDArray[np.int32]  # whose it is
 
     bound: Bound
-    rough_bound: Bound  # by the first dimensions alone
     newest: int  # highest chunk id; a higher one is not in here
     count: int  # chunks that are alive
     document_count: int
@@ -250,13 +249,12 @@ class LiveChunks:
         self._places = np.full(chunks + SPARE, -1, np.int32)
         self._numbers = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
-        self._bound, self._rough_bound = self._bounds()
+        self._bound = self._measured_bound()
         self._sampled = BOUND_FROM
 
-    def _bounds(self) -> list[Bound]:
-        """By all signs and by the first of them, as far as those of the vectors held can be relied on."""
-        counts = (self._dimensions, min(ROUGH, self._dimensions))
-        return [Bound(count, spread(self._chunks["vectors"], count)) for count in counts]
+    def _measured_bound(self) -> Bound:
+        """As far as the signs of the vectors held can be relied on."""
+        return Bound(self._dimensions, spread(self._chunks["vectors"]))
 
     def _replace(
         self,
@@ -348,7 +346,7 @@ class LiveChunks:
 
     def _publish(self) -> None:
         if self._chunks.count >= self._sampled:
-            self._bound, self._rough_bound = self._bounds()
+            self._bound = self._measured_bound()
             self._sampled = 2 * self._chunks.count
         self._version += 1
         by_place = ("chunk_ids", "owners", "lengths", "vectors")
@@ -365,7 +363,6 @@ class LiveChunks:
             whole_signs=self._wholes.signs(),
             whole_numbers=self._wholes["whole_numbers"],
             bound=self._bound,
-            rough_bound=self._rough_bound,
             newest=self._newest,
             count=self._count,
             document_count=self._document_count,

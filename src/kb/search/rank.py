@@ -17,8 +17,10 @@ class Scored(NamedTuple):
     scores: NDArray[np.float32]
 
     def where(self, kept: NDArray[np.bool_]) -> "Scored":
-        at = nonzero(kept)
-        return Scored(self.places.take(at), self.scores.take(at))
+        return self.at(nonzero(kept))
+
+    def at(self, some: NDArray[np.int64]) -> "Scored":
+        return Scored(self.places.take(some), self.scores.take(some))
 
     def joined(self, others: "Scored") -> "Scored":
         """Both, which have none in common."""

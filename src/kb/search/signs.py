@@ -25,7 +25,6 @@ SAMPLE = 256  # vectors by which it is checked that these coins are fair
 BLOCK = 131_072  # rows at a time, so that what is in between stays in the processor's cache
 PICKED = 4096  # likewise, of rows that are copied first
 WORD = 64
-ROUGH = 2 * WORD  # dimensions that tell of most vectors that they are too far off
 LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
 PICKING = 4  # how much longer a row takes that is picked from among others
 CORES = usable_cores()
@@ -80,13 +79,6 @@ class Signs:
                 total[part] += counts
         return total
 
-    def roughly(self, question: Words, at: NDArray[np.integer[Any]]) -> Distances:
-        """The same in the first `ROUGH` dimensions, at a third of the cost."""
-        total = np.zeros(len(at), np.uint16)
-        for column, word in zip(self.columns[: ROUGH // WORD], question, strict=False):
-            total += np.bitwise_count(column.take(at) ^ word)
-        return total
-
 
 def count(columns: Sequence[Words], question: Words, total: Distances) -> None:
     """Add the differing bits to `total`."""
@@ -119,10 +111,9 @@ class Bound:
         return int(np.count_nonzero(self._cosines >= np.float32(cosine))) - 1
 
 
-def spread(vectors: Vector, dimensions: int) -> float:
+def spread(vectors: Vector) -> float:
     """How much more than chance the distances of some of these vectors stray from their angles; at least 1.
 
-    Distances in the first so many dimensions, that is; angles are what they are.
     It is 1 for the model that comes with kb. Of a model whose dimensions say the same as each other, bits say less,
     and bounds must be wider.
     """
@@ -132,7 +123,8 @@ def spread(vectors: Vector, dimensions: int) -> float:
         return 1.0
     one, other = np.triu_indices(len(some), 1)
     share = np.arccos(np.clip((some @ some.T)[one, other], -1, 1)) / np.pi
-    bits = some[:, :dimensions] > 0
+    bits = some > 0
+    dimensions = bits.shape[1]
     differing = np.count_nonzero(bits[one] != bits[other], axis=1)
     deviation = np.sqrt(dimensions * (share * (1 - share)).clip(1 / dimensions))
     return max(1.0, float(np.sqrt(np.mean(((differing - dimensions * share) / deviation) ** 2))))

@@ -48,18 +48,16 @@ class Dense:
         return mean_of(own, whole)
 
     def bounds(self, places: Places) -> Cosines:
-        """What `with_documents` is at most."""
-        own = self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
+        """What `cosines` are at most."""
+        return self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
+
+    def bounds_with_documents(self, places: Places, own: Cosines) -> Cosines:
+        """What `with_documents` is at most. `own`: the chunks' bounds."""
         rows = self._snapshot.rows[self._snapshot.owners[places]]
         several = nonzero(rows >= 0)
         whole = own.copy()
         whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows[several]))
         return mean_of(own, whole)
-
-    def rough_bounds(self, places: Places) -> Cosines:
-        """The same at a fraction of the cost, and not as low: documents are not looked at, nor most dimensions."""
-        own = self._snapshot.rough_bound.of(self._snapshot.signs.roughly(self._question_signs, places))
-        return mean_of(own, np.float32(MOST))
 
     def likely(self, count: int) -> Places:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
@@ -138,6 +136,6 @@ def picked_products(vectors: Vector, rows: NDArray[np.integer[Any]], question: V
     return found[: len(rows)]
 
 
-def mean_of(own: Cosines, whole: Cosines | np.float32) -> Cosines:
+def mean_of(own: Cosines, whole: Cosines | float) -> Cosines:
     mean: Cosines = (own + whole) * np.float32(0.5)
     return mean
