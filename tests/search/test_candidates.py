@@ -124,10 +124,16 @@ def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searc
     searcher = searchers[0]
     scope = Scope.unfiltered(searcher._live.snapshot())
     with searcher._database.read() as tx:
-        keywords = searcher._keywords.search(tx, scope, ["word3", "word17"])
+        keywords = searcher._keywords.search(tx, scope, ["word3", "word17"], 20)
     for place, score in zip(*keywords.hits, strict=True):
         assert place in keywords.reaching(float(score)).places
     assert len(keywords.reaching(float(keywords.hits.scores.max())).places) < len(keywords.hits.places)
+    best = keywords.hits.places[np.argsort(-keywords.hits.scores)[:20]]
+    assert set(best) <= set(keywords.best.places)
+    others = keywords.reaching(0.5 * keywords.level, below=keywords.level)
+    assert len(others.places)
+    assert not set(others.places) & set(keywords.best.places)
+    assert {*others.places, *keywords.best.places} == set(keywords.reaching(0.5 * keywords.level).places)
 
 
 def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher, Searcher]) -> None:

@@ -159,7 +159,7 @@ def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
     assert index.cached_postings == 60 + 40 + 2  # heron and badger, and two numbers
     for asked in ("7", "8"):
         with held.database.read() as tx:
-            index.search(tx, Scope.unfiltered(held.live.snapshot()), [asked])
+            index.search(tx, Scope.unfiltered(held.live.snapshot()), [asked], 10)
     assert index.cached_postings == 60 + 40 + 2  # two that nobody asked for went, and nothing else
 
 
@@ -216,5 +216,5 @@ def test_what_is_forgotten_is_to_be_read_ahead_again(held: Held, monkeypatch: py
     for _ in range(5):
         held.add("heron")
     with held.database.read() as tx:
-        index.search(tx, Scope.unfiltered(held.live.snapshot()), ["heron"])
+        index.search(tx, Scope.unfiltered(held.live.snapshot()), ["heron"], 10)
     assert [*cold, index.is_cold] == [True, False, True]

@@ -77,18 +77,17 @@ def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
     """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
     if legs.dense is None:
         assert legs.keywords is not None
-        return legs.scored_hits(legs.keywords.reaching(legs.keywords.level(top)))
+        return legs.scored_hits(legs.keywords.best)
     few = legs.scope.chunks <= exact_up_to
     if legs.scope.chunks <= min(HANDFUL, exact_up_to):
         return everybody(legs)
     if legs.keywords is None:
         return everybody(legs) if few else by_meaning(legs, legs.dense, top)
-    level = legs.keywords.level(first_of(top))
-    likely = legs.scored_hits(legs.keywords.reaching(level))
+    likely = legs.scored_hits(legs.keywords.best)
     bar = legs.bar(likely, top)
     if fuse.cosine_for(bar, legs.trust) <= MOST:
         return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
-    others = legs.keywords.reaching(fuse.bm25_for(bar, MOST, legs.trust), below=level)
+    others = legs.keywords.reaching(fuse.bm25_for(bar, MOST, legs.trust), below=legs.keywords.level)
     if not few:
         others = within_bounds(legs, legs.dense, others, bar)
     return likely.joined(legs.scored_hits(others))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kb.embed import Embedder
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
 from kb.search import fuse
-from kb.search.candidates import Legs, candidates
+from kb.search.candidates import Legs, candidates, first_of
 from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Places, Snapshot
 from kb.search.notice import notice_for
@@ -127,7 +127,8 @@ class Searcher:
         if request.mode == "vector":
             return Words(scope)
         with self._database.read() as tx:
-            return Words(scope, self._keywords.search(tx, scope, query_terms(request.query)))
+            terms = query_terms(request.query)
+            return Words(scope, self._keywords.search(tx, scope, terms, first_of(request.top)))
 
     def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
