@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.nouns import Anchor, Chunk, Explanation, Hit, made
-from kb.store import documents
 from kb.store.backend import Row, Transaction, Vector, listed
 
 INSERT = """
@@ -37,10 +36,12 @@ LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
-# One search hit each: the passage and what the answer says about its document, but for its tags.
+# One search hit each: the passage and what the answer says about its document.
+BETWEEN = "\x1f"  # tags: no tag holds it, as it cannot be seen
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
-       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata
+       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata,
+       (SELECT string_agg(t.tag, :between ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id)
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
@@ -177,19 +178,18 @@ def of_document(tx: Transaction, document_id: int, first: int, limit: int | None
 
 
 def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-    """The published ones among these chunks, by id."""
+    """The published ones among these chunks, by id. In one statement."""
     if not chunk_ids:
         return {}
     names, params = listed(map(int, chunk_ids))
-    rows = tx.tuples(HITS.format(ids=names), params)
-    tags = documents.tags_of(tx, [row[1] for row in rows])
-    return {row[0]: passage_of(row, tags[row[1]]) for row in rows}
+    rows = tx.tuples(HITS.format(ids=names), params | {"between": BETWEEN})
+    return {row[0]: passage_of(row) for row in rows}
 
 
-def passage_of(row: tuple[Any, ...], tags: list[str]) -> Passage:
+def passage_of(row: tuple[Any, ...]) -> Passage:
     """`row`: as `HITS` has them."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
-    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata = others
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata, tags = others
     anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
     return Passage(
         {
@@ -202,7 +202,7 @@ def passage_of(row: tuple[Any, ...], tags: list[str]) -> Passage:
             "doc_type": doc_type,
             "media_type": media_type,
             "text": text,
-            "tags": tags,
+            "tags": tags.split(BETWEEN) if tags is not None else [],
             "metadata": json.loads(metadata) if metadata != "{}" else {},
             "anchor": made(Anchor, anchor),
             "created_at": created_at,

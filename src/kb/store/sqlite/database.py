@@ -135,6 +135,11 @@ class SQLiteDatabase:
                 connection.execute("ROLLBACK")
 
     @contextmanager
+    def glance(self) -> Iterator[SQLiteTransaction]:
+        with translated():
+            yield SQLiteTransaction(self._connection())
+
+    @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
         with self._writer, translated(), self._synchronous(durable) as connection:
             connection.execute("BEGIN IMMEDIATE")
