@@ -31,8 +31,8 @@ def sureness(bm25: Scores) -> Scores:
 
 def fused(bm25: Scores, cosine: Scores, trust: float) -> Scores:
     """The weighted mean."""
-    score = (KEYWORD_WEIGHT * sureness(bm25) + trust * cosine) / (KEYWORD_WEIGHT + trust)
-    return score.astype(np.float32, copy=False)
+    weights = KEYWORD_WEIGHT + trust
+    return (KEYWORD_WEIGHT / weights) * sureness(bm25) + (trust / weights) * cosine
 
 
 def cosine_for(score: float, trust: float) -> float:

@@ -9,6 +9,8 @@ from kb.arrays import nonzero, where_first
 from kb.search import fuse
 from kb.search.live import Places, Snapshot
 
+FEW = 256  # that are sorted sooner than the best of them are picked
+
 
 class Scored(NamedTuple):
     """Places with their scores."""
@@ -28,8 +30,8 @@ class Scored(NamedTuple):
 
 
 def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
-    """The best, and who is level with the last of them, best first; ties by chunk id."""
-    if len(found.places) > count:
+    """At least the best, and who is level with the last of them, best first; ties by chunk id."""
+    if len(found.places) > max(count, FEW):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
     order = np.lexsort((snapshot.chunk_ids[found.places], -found.scores))
     return Scored(found.places[order], found.scores[order])
