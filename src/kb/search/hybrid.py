@@ -155,13 +155,13 @@ class Searcher:
         at = 0
         while len(hits) < request.top and at < len(ranking.places):
             some = slice(at, at + request.top - len(hits))
-            places, scores = ranking.places[some].tolist(), ranking.scores[some].tolist()
-            ids = ranking.legs.scope.snapshot.chunk_ids[ranking.places[some]].tolist()
+            places, scores = ranking.places[some], ranking.scores[some].tolist()
+            ids = ranking.legs.scope.snapshot.chunk_ids.take(places).tolist()
             found = self._passages.of(ids, changes)
             vanished = vanished or len(found) < len(ids)
             hits += [
                 found[id_].scored(score, explained.of(place) if explained else None)
-                for id_, score, place in zip(ids, scores, places, strict=True)
+                for id_, score, place in zip(ids, scores, places.tolist(), strict=True)
                 if id_ in found
             ]
             at = some.stop

@@ -33,8 +33,7 @@ def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """At least the best, and who is level with the last of them, best first; ties by chunk id."""
     if len(found.places) > max(count, FEW):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
-    order = np.lexsort((snapshot.chunk_ids[found.places], -found.scores))
-    return Scored(found.places[order], found.scores[order])
+    return found.at(np.lexsort((snapshot.chunk_ids.take(found.places), -found.scores)))
 
 
 def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
@@ -59,8 +58,7 @@ def last_of_best(found: Scored, count: int) -> float:
 
 
 def last_of_best_mixed(found: Scored, snapshot: Snapshot, count: int) -> float:
-    order = (-found.scores).argsort()
-    ranked = Scored(found.places.take(order), found.scores.take(order))
+    ranked = found.at((-found.scores).argsort())
     return last_of_best(Scored(ranked.places, lowered(ranked, snapshot)), count)
 
 

@@ -41,10 +41,9 @@ class Dense:
     def with_documents(self, places: Places) -> Cosines:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
         own = self.cosines(places)
-        rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = nonzero(rows >= 0)
+        several, rows = self._of_several(places)
         whole = own.copy()
-        whole[several] = products(self._snapshot.wholes, rows[several], self._question)
+        whole[several] = products(self._snapshot.wholes, rows, self._question)
         return mean_of(own, whole)
 
     def bounds(self, places: Places) -> Cosines:
@@ -53,11 +52,16 @@ class Dense:
 
     def bounds_with_documents(self, places: Places, own: Cosines) -> Cosines:
         """What `with_documents` is at most. `own`: the chunks' bounds."""
-        rows = self._snapshot.rows[self._snapshot.owners[places]]
-        several = nonzero(rows >= 0)
+        several, rows = self._of_several(places)
         whole = own.copy()
-        whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows[several]))
+        whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows))
         return mean_of(own, whole)
+
+    def _of_several(self, places: Places) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Which of these are of documents of several chunks, and the rows of `wholes` of those."""
+        rows = self._snapshot.rows.take(self._snapshot.owners.take(places))
+        several = nonzero(rows >= 0)
+        return several, rows.take(several)
 
     def likely(self, count: int) -> Places:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
