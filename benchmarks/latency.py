@@ -52,7 +52,7 @@ class Times:
 
     @property
     def around(self) -> list[float]:
-        """What each call took beyond the search itself: both sides of the connection, and what carries it."""
+        """What each call took beyond the search itself: the engine's side of the connection, and what carries it."""
         return [call - inside for call, inside in zip(self.calls, self.engine, strict=True)]
 
 
@@ -63,10 +63,10 @@ def needed(asked: int, kinds: Sequence[Kind] = KINDS) -> int:
 
 def measure(connection: Connection, embedder: SentenceEmbedder, questions: list[str], asked: int) -> Section:
     results = ask(connection, embedder, questions, asked, KINDS)
-    return _section(results, bare(connection, asked), asked)
+    return _section(results, empty_calls(connection, asked), asked)
 
 
-def bare(connection: Connection, times: int) -> list[float]:
+def empty_calls(connection: Connection, times: int) -> list[float]:
     """What a call takes that asks for nothing, in milliseconds."""
     took = []
     for _ in range(times):

@@ -94,7 +94,7 @@ def searchers(
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("tag", [(), ("third",), ("one passage",), ("several",), ("third", "several"), ("nobody",)])
-@pytest.mark.parametrize("top", [1, 10, 50])
+@pytest.mark.parametrize("top", [1, 10, 100])
 def test_the_answer_is_that_of_scoring_everybody(
     searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
 ) -> None:
@@ -114,7 +114,7 @@ def test_how_many_are_asked_for_changes_nothing(
 ) -> None:
     deep, *shallow = (
         [(hit.chunk_id, hit.score) for hit in searchers[1].search(SearchRequest(question, mode=mode, top=top)).hits]
-        for top in (60, 1, 7, 10, 33)
+        for top in (100, 1, 7, 10, 33, 60)
     )
     for hits in shallow:
         assert hits == deep[: len(hits)]

@@ -14,7 +14,7 @@ from kb.search import fuse
 from kb.search.hybrid import Searcher
 from kb.search.keywords import K1, B, KeywordIndex
 from kb.search.live import LiveChunks, Snapshot
-from kb.search.rank import Scored, best_mixed
+from kb.search.rank import Scored, best_mixed, last_of_best_mixed
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -93,20 +93,24 @@ def test_further_passages_of_a_document_count_less_and_only_in_hybrid(held: tupl
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("count", [1, 5, 40])
-def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int) -> None:
+@pytest.mark.parametrize("size", [60, 3000])
+def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, size: int) -> None:
     random = np.random.default_rng(seed)
-    scores = random.choice(np.linspace(0.1, 1, 25), 3000).astype(np.float32)
-    owners = random.choice([1, 1, 1, 1, 2, *range(3, 40)], 3000).astype(np.int64)  # some own most of it
+    scores = random.choice(np.linspace(0.1, 1, 25), size).astype(np.float32)
+    owners = random.choice([1, 1, 1, 1, 2, *range(3, 40)], size).astype(np.int64)  # some own most of it
     seen: set[int] = set()
     truth: list[tuple[float, int]] = []
-    for place in np.lexsort((np.arange(3000), -scores)):
+    for place in np.lexsort((np.arange(size), -scores)):
         owner = int(owners[place])
         truth.append((-float(scores[place] * np.float32(fuse.SECOND if owner in seen else 1)), int(place)))
         seen.add(owner)
     snapshot = snapshot_of(owners)
-    places = snapshot.places_of(np.arange(3000))  # chunk n is the n-th of these
-    found = best_mixed(Scored(places.astype(np.int64), scores), snapshot, count)
+    places = snapshot.places_of(np.arange(size))  # chunk n is the n-th of these
+    scored = Scored(places.astype(np.int64), scores).at(random.permutation(size))
+    found = best_mixed(scored, snapshot, count)
     assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
+    assert last_of_best_mixed(scored, snapshot, count) == found.scores[-1]
+    assert last_of_best_mixed(scored, snapshot, size + 1) == 0
 
 
 def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
@@ -133,3 +137,18 @@ def test_meaning_is_trusted_where_the_model_knows_the_words(
     embedder: SentenceEmbedder, question: str, least: float, most: float
 ) -> None:
     assert least <= fuse.trust(embedder.tokenizer.letters_per_token(question)) <= most
+
+
+def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
+    held: tuple[Searcher, dict[int, str]],
+) -> None:
+    searcher, _ = held
+    question = "otter 漢字的是了在有我他"
+    trust = fuse.trust(searcher._embedder.tokenizer.letters_per_token(question))
+    assert trust == fuse.LEAST_TRUST
+    best = searcher.search(SearchRequest(question, explain=True)).hits[0]
+    assert best.explain is not None
+    assert best.explain.fts is not None
+    words = np.array([best.explain.fts.score], np.float32)
+    least, most = (float(fuse.fused(words, np.array([cosine], np.float32), trust)[0]) for cosine in (0, 1))
+    assert least <= best.score <= most < least + 0.05

@@ -53,6 +53,17 @@ def test_a_change_is_seen_at_once(database: SQLiteDatabase) -> None:
     database.close()
 
 
+def test_tags_are_in_the_order_in_which_they_were_given(database: SQLiteDatabase) -> None:
+    (several, one), (none, other) = add(database, "herons"), add(database, "otters")
+    given = ["zebra", "Ä b, c", "apple"]
+    with database.write() as tx:
+        documents.set_tags(tx, several, given)
+        documents.set_tags(tx, none, [])
+    found = shown(database, Passages(database), one, other)
+    assert (found[one].scored(0).tags, found[other].scored(0).tags) == (given, [])
+    database.close()
+
+
 def test_a_hit_has_all_its_fields(database: SQLiteDatabase) -> None:
     """It is made without its `__init__`, which would have noticed."""
     _, chunk_id = add(database, "herons")

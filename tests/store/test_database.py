@@ -53,6 +53,17 @@ def test_only_a_durable_write_waits_for_the_disk(database: SQLiteDatabase) -> No
         assert tx.value("PRAGMA synchronous") == full
 
 
+def test_a_glance_sees_what_is_committed_and_leaves_nothing_open(database: SQLiteDatabase) -> None:
+    put(database, "a")
+    rows = "SELECT key FROM meta WHERE key = :key"
+    assert database.glance(rows, {"key": "a"}) == [("a",)]
+    with pytest.raises(KBError, match="no such table"):
+        database.glance("SELECT * FROM nowhere", {})
+    assert not database._connection().in_transaction
+    put(database, "b")
+    assert database.glance(rows, {"key": "b"}) == [("b",)]
+
+
 def test_a_write_that_fails_leaves_nothing(database: SQLiteDatabase) -> None:
     with pytest.raises(ZeroDivisionError), database.write() as tx:
         tx.run("INSERT INTO meta (key, value) VALUES ('a', 'x')")

@@ -74,7 +74,10 @@ def everybody(legs: Legs, _: int = 0) -> Scored:
 
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
-    """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one."""
+    """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one.
+
+    The best by keywords must be known, as many as `first_of` says.
+    """
     if legs.dense is None:
         assert legs.keywords is not None
         return legs.scored_hits(legs.keywords.best)
@@ -118,7 +121,7 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top:
 
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
-    """Those of them who may reach the bar: if their documents were as near as can be, and then as near as those are."""
+    """Those of them who may reach the bar: with documents as near as can be, and then with their own ones."""
     own = dense.bounds(hits.places)
     at = nonzero(fuse.fused(hits.scores, mean_of(own, MOST), legs.trust) >= bar)
     hits = hits.at(at)

@@ -36,7 +36,7 @@ THREADS = 16  # that look for words while others embed
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The places that answer the question, best first, and what each leg says about them."""
+    """The places that answer the question, best first and at least as many as asked for, and what each leg says."""
 
     places: Places
     scores: NDArray[np.float32]
@@ -73,7 +73,7 @@ class Searcher:
         embedder: Embedder,
         choose: Callable[[Legs, int], Scored] = candidates,
     ) -> None:
-        """`choose` says who is scored to find so many of the best."""
+        """`choose` scores whom it takes to find so many of the best."""
         self._database = database
         self._live = live
         self._keywords = keywords

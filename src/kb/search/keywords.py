@@ -38,7 +38,7 @@ Scores = NDArray[np.float32]
 class Keywords:
     """What the keyword leg says about every place of a scope, and which the best are: so many, and seldom many more."""
 
-    def __init__(self, scope: Scope, terms: dict[str, TermPlaces], best: int) -> None:
+    def __init__(self, scope: Scope, terms: dict[str, TermPlaces], count: int) -> None:
         self.terms = terms  # where each known term occurs, also outside the scope
         self._owners = scope.snapshot.owners
         self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
@@ -50,7 +50,7 @@ class Keywords:
         else:
             places = scope.places.take(nonzero(self._passages.take(scope.places) > 0))
         self.hits = Scored(places, self.scores(places))  # where any term occurs within the scope
-        self.level = float(level_of(self.hits.scores, best)) if len(places) > best else 0.0  # what the best reach
+        self.level = float(level_of(self.hits.scores, count)) if len(places) > count else 0.0  # what the best reach
         self.best = self.reaching(self.level)
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
@@ -132,9 +132,9 @@ class KeywordIndex:
                 self._postings.hold(tx, snapshot, others[start : start + AT_ONCE])
         self._warmed = self._postings.times_forgotten
 
-    def search(self, tx: Transaction, scope: Scope, terms: Sequence[str], best: int) -> Keywords:
+    def search(self, tx: Transaction, scope: Scope, terms: Sequence[str], count: int) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)
-        return Keywords(scope, {term: at for term, at in found.items() if len(at.places)}, best)
+        return Keywords(scope, {term: at for term, at in found.items() if len(at.places)}, count)
 
 
 def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:

@@ -37,8 +37,7 @@ class Passages:
                     self._kept.move_to_end(id_)
         if len(found) == len(chunk_ids):
             return found
-        with self._database.glance() as tx:
-            new = chunks.hits(tx, [id_ for id_ in chunk_ids if id_ not in found])
+        new = chunks.hits(self._database, [id_ for id_ in chunk_ids if id_ not in found])
         with self._lock:
             if changes == self._changes:
                 self._kept |= new

@@ -9,7 +9,7 @@ from kb.arrays import nonzero, where_first
 from kb.search import fuse
 from kb.search.live import Places, Snapshot
 
-FEW = 256  # that are sorted sooner than the best of them are picked
+SORTED = 256  # at once: sooner than the best of them would be picked
 
 
 class Scored(NamedTuple):
@@ -31,13 +31,13 @@ class Scored(NamedTuple):
 
 def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """At least the best, and who is level with the last of them, best first; ties by chunk id."""
-    if len(found.places) > max(count, FEW):
+    if len(found.places) > max(count, SORTED):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
     return found.at(np.lexsort((snapshot.chunk_ids.take(found.places), -found.scores)))
 
 
 def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
-    """The same, after the scores of a document's further passages were lowered.
+    """So many of the best, after the scores of a document's further passages were lowered.
 
     Lowering never raises anybody, so who is not among the best before it may be left out once enough of those are
     still better afterwards.
@@ -53,11 +53,12 @@ def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
 
 
 def last_of_best(found: Scored, count: int) -> float:
-    """The score of the last that `best` would find; 0 where there are not as many."""
+    """The score that so many reach; 0 where there are not as many."""
     return float(np.partition(found.scores, -count)[-count]) if len(found.scores) >= count else 0.0
 
 
 def last_of_best_mixed(found: Scored, snapshot: Snapshot, count: int) -> float:
+    """The score of the last that `best_mixed` finds, without their order; likewise."""
     ranked = found.at((-found.scores).argsort())
     return last_of_best(Scored(ranked.places, lowered(ranked, snapshot)), count)
 

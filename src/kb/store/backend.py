@@ -130,8 +130,8 @@ class Database(Protocol):
     @property
     def name(self) -> str: ...
     def read(self) -> AbstractContextManager[Transaction]: ...
-    def glance(self) -> AbstractContextManager[Transaction]:
-        """A read of one statement: that sees one moment anyway, and a third of its time would go into `read`."""
+    def glance(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """What one SELECT finds: it sees one moment by itself, so nothing has to begin and end around it."""
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.nouns import Anchor, Chunk, Explanation, Hit, made
-from kb.store.backend import Row, Transaction, Vector, listed
+from kb.store.backend import Database, Row, Transaction, Vector, listed
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms)
@@ -37,11 +37,10 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revis
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
 # One search hit each: the passage and what the answer says about its document.
-BETWEEN = "\x1f"  # tags: no tag holds it, as it cannot be seen
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
        d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata,
-       (SELECT string_agg(t.tag, :between ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id)
+       (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id)
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
@@ -177,13 +176,12 @@ def of_document(tx: Transaction, document_id: int, first: int, limit: int | None
     return [Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row)) for row in rows]
 
 
-def hits(tx: Transaction, chunk_ids: Sequence[int]) -> dict[int, Passage]:
-    """The published ones among these chunks, by id. In one statement."""
+def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+    """The published ones among these chunks, by id."""
     if not chunk_ids:
         return {}
     names, params = listed(map(int, chunk_ids))
-    rows = tx.tuples(HITS.format(ids=names), params | {"between": BETWEEN})
-    return {row[0]: passage_of(row) for row in rows}
+    return {row[0]: passage_of(row) for row in database.glance(HITS.format(ids=names), params)}
 
 
 def passage_of(row: tuple[Any, ...]) -> Passage:
@@ -202,7 +200,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
             "doc_type": doc_type,
             "media_type": media_type,
             "text": text,
-            "tags": tags.split(BETWEEN) if tags is not None else [],
+            "tags": json.loads(tags),
             "metadata": json.loads(metadata) if metadata != "{}" else {},
             "anchor": made(Anchor, anchor),
             "created_at": created_at,

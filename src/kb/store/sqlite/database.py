@@ -134,10 +134,9 @@ class SQLiteDatabase:
             finally:
                 connection.execute("ROLLBACK")
 
-    @contextmanager
-    def glance(self) -> Iterator[SQLiteTransaction]:
+    def glance(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         with translated():
-            yield SQLiteTransaction(self._connection())
+            return self._connection().execute(sql, params).fetchall()
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
