@@ -8,12 +8,14 @@ STAMP := $(VENV)/.setup
 
 setup: $(STAMP)
 
-# Everything is pinned with hashes, the build backend too; the model's files are verified by hash.
-$(STAMP): lock/dev.txt pyproject.toml src/kb/model.py src/kb/minilm.onnx
+# Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of
+# encoder.c takes 400 MB and is not needed again.
+$(STAMP): lock/dev.txt pyproject.toml hatch_build.py src/kb/encoder.c src/kb/model.py src/kb/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r lock/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/pip uninstall --quiet --yes ziglang
 	$(BIN)/python -m kb.model install
 	@touch $@
 
@@ -75,7 +77,7 @@ lock:
 	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
 	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
 	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
-	$(LOCK) --extra mcp pyproject.toml lock/build.in -o lock/mcp.txt
+	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:

@@ -9,13 +9,13 @@ COPY lock/cuda.txt lock/
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
     python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes -r lock/cuda.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
     /opt/venv/bin/pip install --quiet --no-deps --no-build-isolation . \
     && /opt/venv/bin/python -m kb.model install \
-    && /opt/venv/bin/pip uninstall --quiet --yes pip setuptools hatchling editables \
+    && /opt/venv/bin/pip uninstall --quiet --yes pip setuptools hatchling editables ziglang \
     && /opt/venv/bin/python -m compileall -q -j 0 /opt/venv/lib
 
 FROM ${BASE}

@@ -8,7 +8,6 @@ gives the same bytes.
 """
 
 import json
-import struct
 import sys
 from itertools import count
 from pathlib import Path
@@ -16,17 +15,11 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from kb.model import WEIGHTS, tensors
+
 GRAPH = Path(__file__).parent.parent / "src" / "kb" / "minilm.onnx"
-WEIGHTS = "model.safetensors"
 OPSET = 20  # the first with Gelu
 IR_VERSION = 9  # the oldest that goes with the opset
-
-
-def read_header(path: Path) -> tuple[int, dict[str, Any]]:
-    """Where the tensors begin, and where each lies from there."""
-    with path.open("rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        return 8 + size, json.loads(file.read(size))
 
 
 class Graph:
@@ -35,7 +28,7 @@ class Graph:
     def __init__(self, weights: Path) -> None:
         self.nodes: list[NodeProto] = []
         self.initialisers: dict[str, TensorProto] = {}
-        self._base, self._tensors = read_header(weights)
+        self._base, self._tensors = tensors(weights)
         self._numbers = count(1)
 
     def op(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:

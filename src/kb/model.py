@@ -15,6 +15,7 @@ import io
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -180,9 +181,21 @@ def is_installed(target: Path) -> bool:
     """Every file is there and is the right one."""
     try:
         right = all(_digest(target / name) == expected for name, expected in SHA256.items())
-        return right and (target / GRAPH).read_bytes() == _graph()
+        return right and is_bundled_graph(target / GRAPH)
     except OSError:
         return False
+
+
+def is_bundled_graph(graph: Path) -> bool:
+    """Whether it is the one that comes with kb, so that what it computes, and with which numbers, is known."""
+    return graph.read_bytes() == _graph()
+
+
+def tensors(weights: Path) -> tuple[int, dict[str, Any]]:
+    """Where the tensors of a safetensors file begin, and where each lies from there."""
+    with weights.open("rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        return 8 + size, json.loads(file.read(size))
 
 
 def _graph() -> bytes:

@@ -1,6 +1,6 @@
-"""What runs the embedding model's graph: OpenVINO, ONNX Runtime, or each for what it does best.
+"""What runs the embedding model's graph: OpenVINO, ONNX Runtime, kb's own encoder, or each for what it does best.
 
-Figures and what else was tried: docs/decisions/002.
+Figures and what else was tried: docs/decisions/002 and 011.
 """
 
 import os
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.cores import usable_cores
+from kb.encoder import Encoder
 from kb.errors import Unavailable
 
 Vectors = NDArray[np.float32]
@@ -166,17 +167,23 @@ class OnnxRuntime:
 
 
 class Both:
-    """OpenVINO for bulk work, ONNX Runtime for queries.
+    """OpenVINO for bulk work, for queries what is faster with a single text: kb's own encoder, else ONNX Runtime.
 
     A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length: in float32 a
-    query takes it a sixth longer, or more. Its streams are as fast as any, and only they can be told to give way.
+    query takes it longer than either. Its streams are as fast as any, and only they can be told to give way.
     """
 
     def __init__(self, graph: Path, model: OpenVinoModel) -> None:
-        self.query = OnnxRuntime(graph, [CPU], min(usable_cores(), QUERY_THREADS)).query
-        self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
+        threads = min(usable_cores(), QUERY_THREADS)
+        try:
+            self.query: Run = Encoder(graph, threads)
+            name = "own encoder"
+        except Unavailable:
+            self.query = OnnxRuntime(graph, [CPU], threads).query
+            self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
+            name = "ONNX Runtime"
         self.streams = model.beside()
-        self.device = "cpu (OpenVINO; ONNX Runtime for queries, f32)"
+        self.device = f"cpu (OpenVINO; {name} for queries, f32)"
 
 
 def _giving_way(work: Callable[[], Any]) -> Any:

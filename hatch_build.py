@@ -1,0 +1,35 @@
+"""Compiles src/kb/encoder.c while the package is built, with a compiler that comes as a wheel: nobody needs their own.
+
+Where there is nothing to compile (another processor, or an image without the engine) the package has Python only, and
+questions are embedded by a general runtime.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCE = Path("src/kb/encoder.c")
+LIBRARY = Path("src/kb/libencoder.so")
+OPTIONS = ["-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", "-Wall", "-Wextra", "-Werror"]
+
+
+class EncoderHook(BuildHookInterface):
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        source, library = Path(self.root, SOURCE), Path(self.root, LIBRARY)
+        if not source.exists() or platform.machine() != "x86_64":
+            return
+        with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
+            # What the compiler keeps for another time does not belong into anybody's home.
+            places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+            command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, "-o", library, source]
+            subprocess.run(command, env=os.environ | places, check=True)
+        system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data.update(pure_python=False, tag=f"py3-none-{system}")
+        build_data["artifacts"].append(f"/{LIBRARY}")
