@@ -29,7 +29,7 @@ enum {
     PANEL = 16,      // outputs whose weights lie together
     TILE = 6,        // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
     AHEAD = 2048,    // weights between what is used and what is asked for: 4 KB, some 300 ns
-    PATIENCE = 2000, // looks at the board before the core is offered to somebody else: some 40 us
+    PATIENCE = 100,  // looks at the board, some 2 us, before the core is offered to somebody else
     MOST_THREADS = 16,
 };
 
