@@ -75,10 +75,10 @@ endif
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 lock:
 	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
-	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
-	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
+	$(LOCK) --extra cuda --no-emit-package ziglang pyproject.toml lock/build.in -o lock/cuda.txt
+	$(LOCK) --extra rocm --no-emit-package ziglang pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/libencoder.so

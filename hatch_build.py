@@ -1,9 +1,10 @@
 """Compiles src/kb/encoder.c while the package is built, with a compiler that comes as a wheel: nobody needs their own.
 
-Where there is nothing to compile (another processor, or an image without the engine) the package has Python only, and
-questions are embedded by a general runtime.
+Where there is nothing to compile (another processor, an image that has no use for it) or no compiler, the package has
+Python only, and questions are embedded by a general runtime. A compiler that fails is an error.
 """
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -35,7 +36,8 @@ OPTIONS = [
 class EncoderHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         source, library = Path(self.root, SOURCE), Path(self.root, LIBRARY)
-        if not source.exists() or platform.machine() != "x86_64":
+        library.unlink(missing_ok=True)  # it may be another machine's
+        if not source.exists() or platform.machine() != "x86_64" or importlib.util.find_spec("ziglang") is None:
             return
         with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
             # What the compiler keeps for another time does not belong into anybody's home.

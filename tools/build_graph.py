@@ -15,7 +15,7 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from kb.model import WEIGHTS, tensors
+from kb.model import WEIGHTS, header_of
 
 GRAPH = Path(__file__).parent.parent / "src" / "kb" / "minilm.onnx"
 OPSET = 20  # the first with Gelu
@@ -28,7 +28,8 @@ class Graph:
     def __init__(self, weights: Path) -> None:
         self.nodes: list[NodeProto] = []
         self.initialisers: dict[str, TensorProto] = {}
-        self._base, self._tensors = tensors(weights)
+        header = header_of(weights)
+        self._base, self._tensors = len(header), json.loads(header[8:])
         self._numbers = count(1)
 
     def op(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:

@@ -75,7 +75,8 @@ class SentenceEmbedder:
         self._pooling = files.pooling
         self._runtime = runtime
         self._querying = Lock()
-        self.bulk = Bulk([partial(self._embedded, run) for run in runtime.streams], self._alone, files.dimensions)
+        streams = [partial(self._embedded, run) for run in runtime.streams]
+        self.bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions)
         self._query = lru_cache(maxsize=QUERY_CACHE)(self._embed_query)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -118,12 +119,12 @@ class SentenceEmbedder:
 
     def _embed_window(self, window: Sequence[int]) -> Vectors:
         with self.bulk.query():
-            vector: Vectors = self._alone([window])[0]
+            vector: Vectors = self._alone(self._runtime.query, [window])[0]
         return vector
 
-    def _alone(self, batch: Sequence[Sequence[int]]) -> Vectors:
+    def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         with self._querying:
-            return self._embedded(self._runtime.query, batch)
+            return self._embedded(run, batch)
 
     def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of one batch of token ids."""
@@ -146,7 +147,7 @@ def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
     files = describe(model_dir)
     opened = open_runtime(files.graph, runtime)
     # One after the other: OpenVINO's binding can lock itself up when two threads use it for the very first time.
-    (dimensions,) = {run(SHORTEST, SHORTEST).shape[-1] for run in (opened.query, *opened.streams)}
+    (dimensions,) = {run(SHORTEST, SHORTEST).shape[-1] for run in (opened.query, opened.whole, *opened.streams)}
     if dimensions != files.dimensions:
         raise Unavailable(
             f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "

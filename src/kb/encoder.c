@@ -5,8 +5,8 @@
 // are asked for ahead of time. Everything is computed in float32, and each number by one thread in one order, so a text
 // gives the same vector on any number of threads.
 //
-// Threads share the work of a text by taking the next part from a board. A helper that sleeps, or has lost its core to
-// somebody else, is not waited for: the others take what it does not.
+// Threads share the work of a text by taking the next part from a board. A helper that still sleeps is not waited for, and
+// one that lost its core to somebody else only for the part that it has taken: the others take the rest.
 
 #include <cpuid.h>
 #include <immintrin.h>
@@ -30,7 +30,7 @@ enum {
     TILE = 6,        // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
     AHEAD = 2048,    // weights between what is used and what is asked for: 4 KB, some 300 ns
     PATIENCE = 100,  // looks at the board, some 2 us, before the core is offered to somebody else
-    MOST_THREADS = 16,
+    MOST_HELPERS = 15,
 };
 
 // What Python fills in; see `encoder.py`. Everything is borrowed and must outlive the encoder.
@@ -78,7 +78,7 @@ typedef struct {
     pthread_cond_t begun;
     bool closing; // behind the lock
     int helpers;
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MOST_HELPERS];
 } Encoder;
 
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -197,15 +197,14 @@ static void linear(const Linear *own, int panel, int length, const float *x, int
     }
 }
 
-// Scores to weights that add up to one. What lies behind `length` becomes 0.
+// Scores to weights that add up to one; what lies behind `length` weighs nothing.
 static void soften(float *scores, int length, int padded) {
     Eight highest = all(-INFINITY), sum = all(0);
     for (int of = length; of < padded; of++) scores[of] = -INFINITY;
     for (int of = 0; of < padded; of += 8) highest = _mm256_max_ps(highest, load(scores + of));
     float top = highest[0];
     for (int i = 1; i < 8; i++) top = fmaxf(top, highest[i]);
-    for (int of = 0; of < padded; of += 8) store(scores + of, power((load(scores + of) - all(top))));
-    for (int of = length; of < padded; of++) scores[of] = 0; // `power` ends at a very small number
+    for (int of = 0; of < padded; of += 8) store(scores + of, power(load(scores + of) - all(top)));
     for (int of = 0; of < padded; of += 8) sum += load(scores + of);
     Eight share = all(1 / total(sum));
     for (int of = 0; of < padded; of += 8) store(scores + of, load(scores + of) * share);
@@ -357,17 +356,19 @@ void encoder_close(Encoder *own) {
     free(own);
 }
 
+// What a caller must have as well, to be of this version.
+size_t encoder_weights_size(void) { return sizeof(Weights); }
+
 // Whether the processor has the instructions, and the system keeps their registers.
-static bool runs_here(void) {
+bool encoder_runs_here(void) {
     unsigned a, b, c, d, kept, unused;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return false;
     __asm__("xgetbv" : "=a"(kept), "=d"(unused) : "c"(0));
     return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
 }
 
-// NULL when this processor lacks what is needed, or memory or threads run out.
+// NULL when memory or threads run out. Only where it runs.
 Encoder *encoder_open(const Weights *weights, int threads) {
-    if (!runs_here()) return NULL;
     Encoder *own = aligned_alloc(64, (sizeof(Encoder) + 63) / 64 * 64);
     if (!own) return NULL;
     own->weights = *weights;
@@ -377,7 +378,7 @@ Encoder *encoder_open(const Weights *weights, int threads) {
     atomic_init(&own->board, (uint64_t)STAGES << PART_BITS);
     pthread_mutex_init(&own->lock, NULL);
     pthread_cond_init(&own->begun, NULL);
-    while (own->helpers < threads - 1 && own->helpers < MOST_THREADS) {
+    while (own->helpers < threads - 1 && own->helpers < MOST_HELPERS) {
         if (pthread_create(&own->threads[own->helpers], NULL, help, own)) {
             encoder_close(own);
             return NULL;

@@ -15,7 +15,6 @@ import io
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -45,6 +44,7 @@ SHA256 = {
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
+MAX_HEADER = 2**20  # bytes: that of the model has 11 kB
 STALE_SECONDS = 24 * 3600  # no install takes this long: what it left behind may go
 
 Pooling = Literal["mean", "cls"]
@@ -187,15 +187,15 @@ def is_installed(target: Path) -> bool:
 
 
 def is_bundled_graph(graph: Path) -> bool:
-    """Whether it is the one that comes with kb, so that what it computes, and with which numbers, is known."""
+    """Whether it is the one that comes with kb, so that it is known what it computes."""
     return graph.read_bytes() == _graph()
 
 
-def tensors(weights: Path) -> tuple[int, dict[str, Any]]:
-    """Where the tensors of a safetensors file begin, and where each lies from there."""
+def header_of(weights: Path) -> bytes:
+    """A safetensors file up to its numbers: eight bytes of length, and JSON that says what lies where."""
     with weights.open("rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        return 8 + size, json.loads(file.read(size))
+        length = file.read(8)
+        return length + file.read(min(int.from_bytes(length, "little"), MAX_HEADER))
 
 
 def _graph() -> bytes:

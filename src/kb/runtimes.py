@@ -48,6 +48,10 @@ class Runtime(Protocol):
         """As soon as possible."""
 
     @property
+    def whole(self) -> Run:
+        """One text as soon as possible, but with the vector that `streams` would give it. Not beside `query`."""
+
+    @property
     def streams(self) -> Sequence[Run]:
         """All at the same time, beside each other and beside `query`."""
 
@@ -131,7 +135,7 @@ class OpenVino:
     """
 
     def __init__(self, model: OpenVinoModel) -> None:
-        self.query = model.alone()
+        self.query = self.whole = model.alone()
         self.streams = model.beside()
         self.device = f"cpu (OpenVINO, {model.precision})"
 
@@ -156,7 +160,7 @@ class OnnxRuntime:
             self._session = onnxruntime.InferenceSession(graph, options, providers=possible)
         self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
         self._output = _output(graph, [port.name for port in self._session.get_outputs()])
-        self.query: Run = self._run  # a session takes several at once
+        self.query = self.whole = self._run  # a session takes several at once
         self.streams: Sequence[Run] = [self._run]
         self.device = f"{PROVIDERS[self._session.get_providers()[0]]} (ONNX Runtime, f32)"
 
@@ -177,9 +181,10 @@ class Both:
         threads = min(usable_cores(), QUERY_THREADS)
         try:
             self.query: Run = Encoder(graph, threads)
+            self.whole = model.alone()  # its vectors are as exact as those that they are compared with
             name = "own encoder"
         except Unavailable:
-            self.query = OnnxRuntime(graph, [CPU], threads).query
+            self.query = self.whole = OnnxRuntime(graph, [CPU], threads).query
             self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
             name = "ONNX Runtime"
         self.streams = model.beside()
