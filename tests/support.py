@@ -1,4 +1,4 @@
-"""Real servers in processes of their own, and a plain HTTP client for them."""
+"""Real servers in processes of their own, a plain HTTP client for them; and what the threads of this one did."""
 
 import json
 import os
@@ -118,3 +118,12 @@ class EngineProcess(KbProcess):
 
 
 StartEngine = Callable[..., EngineProcess]  # settings by name; the test's own data folder unless another is given
+
+
+def ticks() -> dict[str, tuple[int, int]]:
+    """Processor time, in hundredths of a second, and priority of each thread of this process."""
+    found = {}
+    for thread in Path("/proc/self/task").iterdir():
+        fields = (thread / "stat").read_text().rpartition(")")[2].split()
+        found[thread.name] = (int(fields[11]) + int(fields[12]), int(fields[16]))
+    return found

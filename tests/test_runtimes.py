@@ -16,6 +16,7 @@ from kb.errors import Unavailable
 from kb.model import describe
 from kb.runtimes import GIVING_WAY, SHORTEST, RuntimeName, open_runtime
 from kb.settings import bundled_model_dir
+from support import ticks
 
 BUNDLED = bundled_model_dir()
 GRAPH = describe(BUNDLED).graph
@@ -36,15 +37,6 @@ def test_what_computes_bulk_work_gives_way_and_what_computes_a_query_does_not(ru
 
     assert busy(lambda: embedder.embed(["word " * 240] * 24)) == {GIVING_WAY}
     assert busy(lambda: [embedder.embed_query(f"query {number}") for number in range(60)]) == {0}
-
-
-def ticks() -> dict[str, tuple[int, int]]:
-    """Processor time, in hundredths of a second, and priority of each thread of this process."""
-    found = {}
-    for thread in Path("/proc/self/task").iterdir():
-        fields = (thread / "stat").read_text().rpartition(")")[2].split()
-        found[thread.name] = (int(fields[11]) + int(fields[12]), int(fields[16]))
-    return found
 
 
 def computes_in_bfloat16() -> bool:
