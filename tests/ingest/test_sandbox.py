@@ -13,7 +13,7 @@ import pytest
 from kb.errors import JobCancelled, JobFailure
 from kb.ingest.extract import Part, Source
 from kb.ingest.ocr import OcrChoice
-from kb.ingest.process import Limits
+from kb.ingest.process import Limits, Process
 from kb.ingest.sandbox import Sandbox
 
 PROGRAM = (sys.executable, str(Path(__file__).parent / "hostile.py"))
@@ -81,6 +81,15 @@ def test_a_process_that_ended_of_idleness_is_replaced() -> None:
     assert gone(first)
     assert read(sandbox, "fine")[0].metadata["pid"] != first
     sandbox.close()
+
+
+def test_a_process_that_ends_just_when_it_is_killed_is_gone_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending = Process(LIMITS, (sys.executable, "-c", ""))
+    assert ending._popen.wait(10) == 0
+    monkeypatch.setattr(ending._popen, "poll", lambda: None)  # its answer while another thread takes note of the end
+    ending.kill()
+    assert ending._popen.stdin
+    assert ending._popen.stdin.closed
 
 
 def test_what_libraries_print_disturbs_nothing(sandbox: Sandbox) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,8 +88,10 @@ class Process:
 
     def kill(self) -> None:
         """At once, whatever it does, with everything that it started."""
-        if self._popen.poll() is None:
-            os.killpg(self.pid, signal.SIGKILL)
+        if self.alive:
+            # It may be ending by itself, and the thread that watches it be the first to know.
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait()
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             assert pipe
