@@ -9,8 +9,8 @@ STAMP := $(VENV)/.setup
 setup: $(STAMP)
 
 # Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of
-# encoder.c takes 400 MB and is not needed again.
-$(STAMP): lock/dev.txt pyproject.toml hatch_build.py src/kb/encoder.c src/kb/model.py src/kb/minilm.onnx
+# what is written in C takes 400 MB and is not needed again.
+$(STAMP): lock/dev.txt pyproject.toml hatch_build.py src/kb/encoder.c src/kb/search/loops.c src/kb/model.py src/kb/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r lock/dev.txt
@@ -75,10 +75,10 @@ endif
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 lock:
 	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
-	$(LOCK) --extra cuda --no-emit-package ziglang pyproject.toml lock/build.in -o lock/cuda.txt
-	$(LOCK) --extra rocm --no-emit-package ziglang pyproject.toml lock/build.in -o lock/rocm.txt
+	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
+	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/libencoder.so
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/libencoder.so src/kb/search/libloops.so

@@ -1,10 +1,9 @@
-"""Compiles src/kb/encoder.c while the package is built, with a compiler that comes as a wheel: nobody needs their own.
+"""Compiles the parts of kb that are written in C while the package is built, with a compiler that comes as a wheel.
 
-Where there is nothing to compile (another processor, an image that has no use for it) or no compiler, the package has
-Python only, and questions are embedded by a general runtime. A compiler that fails is an error.
+So nobody needs one of their own. Where the sources are not there (an image that has no use for them), the package has
+Python only.
 """
 
-import importlib.util
 import os
 import platform
 import subprocess
@@ -16,34 +15,31 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/kb/encoder.c")
-LIBRARY = Path("src/kb/libencoder.so")
-# For any x86-64: what needs more is marked in the source, and checked when it is run.
-OPTIONS = [
-    "-mcpu=baseline",
-    "-std=c17",
-    "-O3",
-    "-fno-math-errno",
-    "-fPIC",
-    "-shared",
-    "-s",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-]
+X86 = platform.machine() == "x86_64"
+LOOPS = Path("src/kb/search/loops.c")
+ENCODER = Path("src/kb/encoder.c")  # for x86-64 only; elsewhere a general runtime does its work
+SOURCES = [LOOPS, ENCODER] if X86 else [LOOPS]
+OPTIONS = ["-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", "-Wall", "-Wextra", "-Werror"]
+if X86:
+    # For every processor on which numpy runs. What needs more is marked in the source, and checked when it is run.
+    OPTIONS.append("-mcpu=x86_64_v2")
 
 
-class EncoderHook(BuildHookInterface):
+class CompilingHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        source, library = Path(self.root, SOURCE), Path(self.root, LIBRARY)
-        library.unlink(missing_ok=True)  # it may be another machine's
-        if not source.exists() or platform.machine() != "x86_64" or importlib.util.find_spec("ziglang") is None:
-            return
+        for source in SOURCES:
+            library = source.with_name(f"lib{source.stem}.so")
+            Path(self.root, library).unlink(missing_ok=True)  # it may be another machine's
+            if Path(self.root, source).exists():
+                self._compile(source, library)
+                build_data["artifacts"].append(f"/{library}")
+        if build_data["artifacts"]:
+            system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            build_data.update(pure_python=False, tag=f"py3-none-{system}")
+
+    def _compile(self, source: Path, library: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
             # What the compiler keeps for another time does not belong into anybody's home.
             places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
             command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, "-o", library, source]
-            subprocess.run(command, env=os.environ | places, check=True)
-        system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data.update(pure_python=False, tag=f"py3-none-{system}")
-        build_data["artifacts"].append(f"/{LIBRARY}")
+            subprocess.run(command, cwd=self.root, env=os.environ | places, check=True)

@@ -59,9 +59,9 @@ def test_a_moment_before_a_document_was_replaced_still_has_the_old_one() -> None
     live.replace_many([1, 2], [1, 1, 2], [10, 11, 12], [1, 1, 1], np.ones((3, 4), np.float32))
     before = live.snapshot()
     live.replace(1, [13], [1], np.ones((1, 4), np.float32))
-    assert Scope.of_documents(before, np.array([1, 99])).every_place().tolist() == [0, 1]
+    assert Scope.of_documents(before, np.array([1, 99])).every_place.tolist() == [0, 1]
     after = Scope.of_documents(live.snapshot(), np.array([1, 2]))
-    assert live.snapshot().chunk_ids[after.every_place()].tolist() == [12, 13]
+    assert live.snapshot().chunk_ids[after.every_place].tolist() == [12, 13]
 
 
 def test_only_the_latest_filters_are_remembered(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:

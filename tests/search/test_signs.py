@@ -14,11 +14,6 @@ def unit(rows: np.ndarray) -> Vector:
     return scaled
 
 
-def signs_of(vectors: Vector) -> signs.Signs:
-    rows = signs.pack(vectors)
-    return signs.Signs(rows, [np.ascontiguousarray(column) for column in rows.T])
-
-
 @pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
 @pytest.mark.parametrize("count", [0, 1, 50])
 @pytest.mark.parametrize("least_share", [7, 10**9])
@@ -26,21 +21,20 @@ def test_distances_are_the_bits_that_differ(
     dimensions: int, count: int, least_share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signs, "BLOCK", 16)
-    monkeypatch.setattr(signs, "PICKED", 5)
     monkeypatch.setattr(signs, "LEAST_SHARE", least_share)
     rows = RANDOM.normal(size=(count, dimensions)).astype(np.float32)
     question = RANDOM.normal(size=dimensions).astype(np.float32)
-    found = signs_of(rows).distances(signs.pack(question[None])[0])
+    packed, asked = signs.pack(rows), signs.pack(question[None])[0]
+    found = signs.distances(packed, asked)
     assert found.tolist() == np.count_nonzero((rows > 0) != (question > 0), axis=1).tolist()
-    some = np.arange(0, count, 3)
-    among = signs_of(rows).distances(signs.pack(question[None])[0], some)
-    assert [int(d) for d in among if d != signs.FAR] == found[some].tolist()
-    assert signs_of(rows).picked(signs.pack(question[None])[0], some[::-1]).tolist() == found[some[::-1]].tolist()
+    some = np.arange(0, count, 3)[::-1].copy()
+    assert signs.distances(packed, asked, some).tolist() == found[some].tolist()
 
 
 def test_a_bound_falls_with_the_distance_and_says_how_far_a_cosine_reaches() -> None:
     bound = signs.Bound(384)
-    cosines = bound.of(np.arange(385, dtype=np.uint16))
+    cosines = bound.cosines
+    assert len(cosines) == 385
     assert np.all(np.diff(cosines) <= 0)
     assert cosines[0] == 1
     for cosine in (0.9, 0.5, 0.0, -0.5):
@@ -67,11 +61,11 @@ def in_unequal_dimensions(count: int) -> Vector:
 def test_hardly_a_cosine_is_above_its_bound(made: object) -> None:
     rows = made(4000)  # type: ignore[operator]
     bound = signs.Bound(384, signs.spread(rows))
-    packed = signs_of(rows)
+    packed = signs.pack(rows)
     above = 0
     for at in range(100):
-        distances = packed.distances(packed.rows[at])
-        above += int(np.count_nonzero(rows @ rows[at] > bound.of(distances) + 1e-4))
+        distances = signs.distances(packed, packed[at])
+        above += int(np.count_nonzero(rows @ rows[at] > bound.cosines[distances] + 1e-4))
     assert above <= 0.015 * 100 * len(rows)
 
 

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kb.arrays import distinct, nonzero
+from kb.arrays import distinct
 from kb.search import fuse
 from kb.search.keywords import Keywords, Scores
-from kb.search.live import Places
+from kb.search.loops import Places
 from kb.search.rank import Scored, best, best_mixed, last_of_best, last_of_best_mixed
 from kb.search.scope import Scope
-from kb.search.vectors import MOST, Dense, mean_of
+from kb.search.vectors import MOST, Dense
 
 EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
 HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
+ROUNDING = 1e-5  # so that nobody is missed for the last digits of a score
 FIRST = 64  # likely ones of each leg that are scored to set the bar
 
 
@@ -70,7 +71,7 @@ def everybody(legs: Legs, _: int = 0) -> Scored:
     if legs.dense is None:
         assert legs.keywords is not None
         return legs.scored_hits(legs.keywords.hits)
-    return legs.scored(legs.scope.every_place())
+    return legs.scored(legs.scope.every_place)
 
 
 def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
@@ -121,12 +122,9 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top:
 
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
-    """Those of them who may reach the bar: with documents as near as can be, and then with their own ones."""
-    own = dense.bounds(hits.places)
-    at = nonzero(fuse.fused(hits.scores, mean_of(own, MOST), legs.trust) >= bar)
-    hits = hits.at(at)
-    bounds = dense.bounds_with_documents(hits.places, own.take(at))
-    return hits.at(nonzero(fuse.fused(hits.scores, bounds, legs.trust) >= bar))
+    """Those of them who may reach the bar."""
+    needed = fuse.cosines_for(bar - ROUNDING, hits.scores, legs.trust)
+    return hits.at(dense.within_reach(hits.places, needed))
 
 
 def first_of(top: int) -> int:

@@ -40,6 +40,12 @@ def cosine_for(score: float, trust: float) -> float:
     return score * (KEYWORD_WEIGHT + trust) / trust
 
 
+def cosines_for(score: float, bm25: Scores, trust: float) -> Scores:
+    """The cosine that gives this score together with each of these BM25 scores."""
+    needed = np.float32(score * (KEYWORD_WEIGHT + trust) / trust)
+    return needed - np.float32(KEYWORD_WEIGHT / trust) * sureness(bm25)
+
+
 def bm25_for(score: float, cosine: float, trust: float) -> float:
     """The BM25 score that gives this score together with this cosine; 0 when none is needed."""
     sure = (score * (KEYWORD_WEIGHT + trust) - trust * cosine) / KEYWORD_WEIGHT

@@ -21,7 +21,8 @@ from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
 from kb.search import fuse
 from kb.search.candidates import Legs, candidates, first_of
 from kb.search.keywords import KeywordIndex, Keywords
-from kb.search.live import LiveChunks, Places, Snapshot
+from kb.search.live import LiveChunks, Snapshot
+from kb.search.loops import Places
 from kb.search.notice import notice_for
 from kb.search.passages import Passages
 from kb.search.rank import Scored
@@ -189,7 +190,7 @@ class Explained:
 
     def __init__(self, legs: Legs) -> None:
         self._legs = legs
-        self._places = legs.scope.every_place()
+        self._places = legs.scope.every_place
         self._cosines = None if legs.dense is None else legs.dense.cosines(self._places)
 
     def of(self, place: int) -> Explanation:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from kb.arrays import lengths_of, starts_of
 from kb.errors import Unavailable
-from kb.search.signs import Bound, Signs, Words, pack, spread
+from kb.search.loops import Places, Words
+from kb.search.signs import WORD, Bound, pack, spread
 from kb.store import chunks
 from kb.store.backend import Database, Vector
 
@@ -28,7 +29,6 @@ LONG = 64  # chunks of a document from which on it is added up by itself
 MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
 BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
 
-Places = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 
 
@@ -43,7 +43,7 @@ class Snapshot:
     owners: NDArray[np.int32]  # number of the document
     lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
-    signs: Signs
+    signs: Words
     alive: NDArray[np.bool_]
 
     # By number: one for each document.
@@ -56,7 +56,7 @@ class Snapshot:
 
     # By row: one for each document of several chunks.
     wholes: Vector  # the direction of all its vectors together
-    whole_signs: Signs
+    whole_signs: Words
     whole_numbers: NDArray[np.int32]  # whose it is
 
     bound: Bound
@@ -118,10 +118,6 @@ class Columns:
         for name, values in rows.items():
             self._held[name][new] = values
         return new
-
-    def signs(self) -> Signs:
-        words = self["signs"].shape[1]
-        return Signs(self["signs"], [self[f"sign{at}"] for at in range(words)])
 
 
 class LiveChunks:
@@ -223,18 +219,15 @@ class LiveChunks:
 
     def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
         """Empty, with room for this much; readers keep what they see until the next `_publish`."""
-        none = signs_of(np.empty((0, self._dimensions), np.float32))
-        words: dict[str, tuple[Any, tuple[int, ...]]] = {
-            name: (column.dtype, column.shape[1:]) for name, column in none.items()
-        }
+        vectors, signs = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
         self._chunks = Columns(
             chunks,
             chunk_ids=(np.int64, ()),
             owners=(np.int32, ()),
             lengths=(np.int32, ()),
-            vectors=(np.float32, (self._dimensions,)),
+            vectors=vectors,
+            signs=signs,
             alive=(np.bool_, ()),
-            **words,
         )
         self._documents = Columns(
             documents,
@@ -245,7 +238,7 @@ class LiveChunks:
             rows=(np.int32, ()),
             document_alive=(np.bool_, ()),
         )
-        self._wholes = Columns(wholes, wholes=(np.float32, (self._dimensions,)), whole_numbers=(np.int32, ()), **words)
+        self._wholes = Columns(wholes, wholes=vectors, whole_signs=signs, whole_numbers=(np.int32, ()))
         self._places = np.full(chunks + SPARE, -1, np.int32)
         self._numbers = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
@@ -305,8 +298,7 @@ class LiveChunks:
     def _take_in(self, new: slice) -> None:
         """What follows from the vectors of new chunks: their signs, and the directions of their documents."""
         vectors = self._chunks["vectors"]
-        for name, words in signs_of(vectors[new]).items():
-            self._chunks[name][new] = words
+        self._chunks["signs"][new] = pack(vectors[new])
         if new.start == new.stop:
             return
         first, sizes = self._documents["first"], self._documents["sizes"]
@@ -316,7 +308,7 @@ class LiveChunks:
             some = several[at : at + DOCUMENTS_AT_ONCE]
             directions = summed(vectors, first[some], sizes[some])
             directions /= np.linalg.norm(directions, axis=1, keepdims=True).clip(1e-6)
-            rows = self._wholes.append(wholes=directions, whole_numbers=some, **signs_of(directions))
+            rows = self._wholes.append(wholes=directions, whole_signs=pack(directions), whole_numbers=some)
             self._documents["rows"][some] = np.arange(rows.start, rows.stop)
 
     def _kill(self, document_ids: Sequence[int]) -> None:
@@ -349,19 +341,17 @@ class LiveChunks:
             self._bound = self._measured_bound()
             self._sampled = 2 * self._chunks.count
         self._version += 1
-        by_place = ("chunk_ids", "owners", "lengths", "vectors")
+        by_place = ("chunk_ids", "owners", "lengths", "vectors", "signs")
         by_number = ("document_ids", "first", "sizes", "document_lengths", "rows")
+        by_row = ("wholes", "whole_signs", "whole_numbers")
         self._snapshot = Snapshot(
             version=self._version,
             **{name: self._chunks[name] for name in by_place},
             **{name: self._documents[name] for name in by_number},
+            **{name: self._wholes[name] for name in by_row},
             # What dies later stays alive for whoever is reading now.
             alive=self._chunks["alive"].copy(),
             document_alive=self._documents["document_alive"].copy(),
-            signs=self._chunks.signs(),
-            wholes=self._wholes["wholes"],
-            whole_signs=self._wholes.signs(),
-            whole_numbers=self._wholes["whole_numbers"],
             bound=self._bound,
             newest=self._newest,
             count=self._count,
@@ -370,12 +360,6 @@ class LiveChunks:
             places=self._places,
             numbers=self._numbers,
         )
-
-
-def signs_of(vectors: Vector) -> dict[str, Words]:
-    """As columns: all words together, and each for itself."""
-    rows = pack(vectors)
-    return {"signs": rows} | {f"sign{at}": words for at, words in enumerate(rows.T)}
 
 
 def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.integer[Any]]) -> NDArray[np.int32]:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from kb.arrays import nonzero, where_first
 from kb.search import fuse
-from kb.search.live import Places, Snapshot
+from kb.search.live import Snapshot
+from kb.search.loops import Places
 
 SORTED = 256  # at once: sooner than the best of them would be picked
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from kb.arrays import nonzero
 from kb.nouns import Filter
-from kb.search.live import Numbers, Places, Snapshot
+from kb.search.live import Numbers, Snapshot
+from kb.search.loops import Places
 from kb.store import documents
-from kb.store.backend import Database, Vector
+from kb.store.backend import Database
 
 KEPT = 32
-SIDE_BY_SIDE = 2048  # chunks whose vectors (3 MB at 384 dimensions) are kept with the scope
-EVEN = 16  # a product takes rows by fours or more; the rest it takes another way, to other last digits
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,16 @@ class Scope:
     def mean_document_length(self) -> float:
         return self.terms / max(self.documents, 1) or 1.0
 
+    @cached_property
     def every_place(self) -> Places:
         return nonzero(self.snapshot.alive) if self.places is None else self.places
 
     @cached_property
-    def vectors(self) -> Vector | None:
-        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them.
-
-        Followed by noughts up to an even number.
-        """
-        if self.places is None or self.chunks > SIDE_BY_SIDE:
-            return None
-        held = np.zeros((self.chunks + -self.chunks % EVEN, self.snapshot.vectors.shape[1]), np.float32)
-        np.take(self.snapshot.vectors, self.places, axis=0, out=held[: self.chunks], mode="clip")
-        return held
+    def every_whole(self) -> Places:
+        """The rows of `wholes` of its documents."""
+        numbers = nonzero(self.snapshot.document_alive) if self.numbers is None else self.numbers
+        rows = self.snapshot.rows.take(numbers)
+        return rows.take(nonzero(rows >= 0)).astype(np.int64)
 
     @staticmethod
     def unfiltered(snapshot: Snapshot) -> "Scope":
@@ -113,13 +108,14 @@ class Scopes:
             if moment != self._moment:
                 self._kept.clear()
                 self._moment = moment
-            if condition.is_empty:
-                return Scope.unfiltered(snapshot)
             if (known := self._kept.get(condition)) is not None:
                 self._kept.move_to_end(condition)
                 return known
-        with self._database.read() as tx:
-            scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
+        if condition.is_empty:
+            scope = Scope.unfiltered(snapshot)
+        else:
+            with self._database.read() as tx:
+                scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
         with self._lock:
             if moment == self._moment:
                 self._kept[condition] = scope

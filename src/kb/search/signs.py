@@ -5,25 +5,19 @@ turn, give or take what chance does to as many coin tosses. So a distance in bit
 most, and only those that may matter are looked at exactly. Figures: docs/decisions/010.
 """
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.cores import usable_cores
+from kb.search import loops
+from kb.search.loops import Distances, Places, Words
 from kb.store.backend import Vector
 
-Words = NDArray[np.uint64]
-Distances = NDArray[np.uint16]
-
-FAR = np.uint16(np.iinfo(np.uint16).max)  # farther than any: what does not take part
 LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
 SAMPLE = 256  # vectors by which it is checked that these coins are fair
-BLOCK = 131_072  # rows at a time, so that what is in between stays in the processor's cache
-PICKED = 8192  # likewise, of rows that are copied first
+BLOCK = 131_072  # rows that are packed at a time, so that what is in between stays small
 WORD = 64
 LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
 PICKING = 4  # how much longer a row takes that is picked from among others
@@ -42,56 +36,18 @@ def pack(vectors: Vector) -> Words:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """Of many vectors: row by row, to pick some of them; and word by word, which is how all are compared fastest."""
+def distances(signs: Words, question: Words, at: Places | None = None) -> Distances:
+    """In how many bits each row, or each at `at`, differs from the question; on several cores where there are many."""
+    count = len(signs) if at is None else len(at)
+    share = max(-(-count // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
+    if count <= share:
+        return loops.distances(signs, question, at)
+    parts = [slice(start, start + share) for start in range(0, count, share)]
 
-    rows: Words
-    columns: Sequence[Words]
+    def of(part: slice) -> Distances:
+        return loops.distances(signs[part], question) if at is None else loops.distances(signs, question, at[part])
 
-    def distances(self, question: Words, at: NDArray[np.integer[Any]] | None = None) -> Distances:
-        """In how many bits each row, or each at `at`, differs from the question; the others are `FAR`."""
-        total = np.zeros(len(self.rows), np.uint16) if at is None else np.full(len(self.rows), FAR)
-
-        def compare(part: slice) -> None:
-            if at is None:
-                count([column[part] for column in self.columns], question, total[part])
-            else:
-                total[at[part]] = self.picked(question, at[part])
-
-        rows = len(total) if at is None else len(at)
-        share = max(-(-rows // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
-        first, *others = [slice(start, start + share) for start in range(0, max(rows, 1), share)]
-        running = [THREADS.submit(compare, part) for part in others]
-        compare(first)
-        for part in running:
-            part.result()
-        return total
-
-    def picked(self, question: Words, at: NDArray[np.integer[Any]]) -> Distances:
-        """In how many bits each row at `at` differs from the question, in the order of `at`."""
-        total = np.empty(len(at), np.uint16)
-        for start in range(0, len(at), PICKED):
-            part = slice(start, start + PICKED)
-            differing = self.rows.take(at[part], axis=0)
-            differing ^= question
-            first, *others = np.bitwise_count(differing).T
-            total[part] = first
-            for counts in others:
-                total[part] += counts
-        return total
-
-
-def count(columns: Sequence[Words], question: Words, total: Distances) -> None:
-    """Add the differing bits to `total`."""
-    differing, counts = np.empty(min(len(total), BLOCK), np.uint64), np.empty(min(len(total), BLOCK), np.uint8)
-    for start in range(0, len(total), BLOCK):
-        here = total[start : start + BLOCK]
-        differing, counts = differing[: len(here)], counts[: len(here)]
-        for column, word in zip(columns, question, strict=True):
-            np.bitwise_xor(column[start : start + BLOCK], word, out=differing)
-            np.bitwise_count(differing, out=counts)
-            here += counts
+    return np.concatenate(list(THREADS.map(of, parts)))
 
 
 class Bound:
@@ -102,15 +58,11 @@ class Bound:
         farthest = dimensions * share + LUCK * spread * np.sqrt(dimensions * share * (1 - share))
         farthest = np.maximum.accumulate(farthest)
         at = np.interp(np.arange(dimensions + 1), farthest, share)
-        self._cosines: NDArray[np.float32] = np.cos(np.pi * at).astype(np.float32)
-
-    def of(self, distances: Distances | np.uint16) -> NDArray[np.float32]:
-        """For distances of those that take part."""
-        return np.take(self._cosines, distances)
+        self.cosines: NDArray[np.float32] = np.cos(np.pi * at).astype(np.float32)  # by distance
 
     def reach(self, cosine: float) -> int:
         """The largest distance at which this cosine is possible; -1 when it is at none."""
-        return int(np.count_nonzero(self._cosines >= np.float32(cosine))) - 1
+        return int(np.count_nonzero(self.cosines >= np.float32(cosine))) - 1
 
 
 def spread(vectors: Vector) -> float:

@@ -4,18 +4,15 @@ Every cosine that an answer rests on is exact. Which ones are worth computing is
 """
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.arrays import level_of, nonzero
-from kb.search import signs
-from kb.search.live import Places
-from kb.search.scope import EVEN, Scope
+from kb.search import loops, signs
+from kb.search.loops import Distances, Places, Words
+from kb.search.scope import Scope
 from kb.store.backend import Vector
-
-AT_ONCE = 128  # rows that are copied together to be multiplied: the copy stays in the nearest of the large caches
 
 MOST = 1.0001  # that any cosine is, rounding included
 
@@ -34,54 +31,46 @@ class Dense:
 
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
-        if places is self._scope.places and (held := self._scope.vectors) is not None:
-            return (held @ self._question)[: len(places)]
-        return products(self._snapshot.vectors, places, self._question)
+        return loops.cosines(self._snapshot.vectors, self._question, places)
 
     def with_documents(self, places: Places) -> Cosines:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
-        own = self.cosines(places)
-        several, rows = self._of_several(places)
-        whole = own.copy()
-        whole[several] = products(self._snapshot.wholes, rows, self._question)
-        return mean_of(own, whole)
+        held = self._snapshot
+        return loops.cosines_with_documents(held.vectors, held.wholes, self._question, held.owners, held.rows, places)
 
-    def bounds(self, places: Places) -> Cosines:
-        """What `cosines` are at most."""
-        return self._snapshot.bound.of(self._snapshot.signs.picked(self._question_signs, places))
-
-    def bounds_with_documents(self, places: Places, own: Cosines) -> Cosines:
-        """What `with_documents` is at most. `own`: the chunks' bounds."""
-        several, rows = self._of_several(places)
-        whole = own.copy()
-        whole[several] = self._snapshot.bound.of(self._snapshot.whole_signs.picked(self._question_signs, rows))
-        return mean_of(own, whole)
-
-    def _of_several(self, places: Places) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Which of these are of documents of several chunks, and the rows of `wholes` of those."""
-        rows = self._snapshot.rows.take(self._snapshot.owners.take(places))
-        several = nonzero(rows >= 0)
-        return several, rows.take(several)
+    def within_reach(self, places: Places, needed: Cosines) -> NDArray[np.int64]:
+        """Which of these may have as large a mean as they need."""
+        held = self._snapshot
+        return loops.within_reach(
+            held.signs,
+            held.whole_signs,
+            self._question_signs,
+            held.owners,
+            held.rows,
+            held.bound.cosines,
+            places,
+            needed,
+        )
 
     def likely(self, count: int) -> Places:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
-        nearness = signs.FAR - self._distances
+        farthest = np.uint16(len(self._question))
+        nearness = farthest - self._distances
         level = level_of(nearness, count) if len(nearness) > count else 0
-        return nonzero(nearness >= max(level, 1))  # 0: takes no part
+        return self._where(nearness >= level)
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
         own, whole = self._most(self._distances), self._most(self._whole_distances)
         return (own + max(own, whole)) / 2
 
-    def _most(self, distances: signs.Distances) -> float:
-        least = distances.min(initial=signs.FAR)
-        return float(self._snapshot.bound.of(least)) if least < signs.FAR else -1.0
+    def _most(self, distances: Distances) -> float:
+        return float(self._snapshot.bound.cosines[distances.min()]) if len(distances) else -1.0
 
     def reaching(self, cosine: float) -> Places:
         """Every place whose cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
-        return nonzero(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
+        return self._where(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
 
     def documents_reaching(self, cosine: float) -> Places:
         """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
@@ -89,57 +78,28 @@ class Dense:
         if reach < 0:
             return NONE
         rows = nonzero(self._whole_distances <= np.uint16(reach))
+        if not self._scope.is_everything:
+            rows = self._scope.every_whole.take(rows)
         return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
 
+    def _where(self, holds: NDArray[np.bool_]) -> Places:
+        """The places of those of whom it holds, in the order of `_distances`."""
+        at = nonzero(holds)
+        return at if self._scope.is_everything else self._scope.every_place.take(at)
+
     @cached_property
-    def _question_signs(self) -> signs.Words:
-        words: signs.Words = signs.pack(self._question[None])[0]
+    def _question_signs(self) -> Words:
+        words: Words = signs.pack(self._question[None])[0]
         return words
 
     @cached_property
-    def _distances(self) -> signs.Distances:
-        """By place."""
-        distances = self._snapshot.signs.distances(self._question_signs, self._scope.places)
-        if self._some_are_dead:
-            distances[~self._snapshot.alive] = signs.FAR
-        return distances
+    def _distances(self) -> Distances:
+        """Of every place of the scope."""
+        places = None if self._scope.is_everything else self._scope.every_place
+        return signs.distances(self._snapshot.signs, self._question_signs, places)
 
     @cached_property
-    def _whole_distances(self) -> signs.Distances:
-        """By row of `wholes`."""
-        rows = None
-        if self._scope.numbers is not None:
-            rows = self._snapshot.rows[self._scope.numbers]
-            rows = rows[rows >= 0]
-        distances = self._snapshot.whole_signs.distances(self._question_signs, rows)
-        if self._some_are_dead:
-            distances[~self._snapshot.document_alive[self._snapshot.whole_numbers]] = signs.FAR
-        return distances
-
-    @property
-    def _some_are_dead(self) -> bool:
-        return self._scope.numbers is None and not self._scope.is_everything
-
-
-def products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
-    """Of some rows, in their order: to the last digit the same for a row, whoever else is among them."""
-    if len(rows) < len(vectors):
-        return picked_products(vectors, rows, question)
-    whole = len(vectors) - len(vectors) % EVEN
-    rest = picked_products(vectors, np.arange(whole, len(vectors)), question)
-    return np.concatenate((vectors[:whole] @ question, rest)).take(rows)
-
-
-def picked_products(vectors: Vector, rows: NDArray[np.integer[Any]], question: Vector) -> Cosines:
-    if not len(rows):
-        return np.empty(0, np.float32)
-    even = np.concatenate((rows, np.zeros(-len(rows) % EVEN, rows.dtype)))
-    found = np.empty(len(even), np.float32)
-    for start in range(0, len(even), AT_ONCE):
-        np.dot(vectors.take(even[start : start + AT_ONCE], axis=0), question, out=found[start : start + AT_ONCE])
-    return found[: len(rows)]
-
-
-def mean_of(own: Cosines, whole: Cosines | float) -> Cosines:
-    mean: Cosines = (own + whole) * np.float32(0.5)
-    return mean
+    def _whole_distances(self) -> Distances:
+        """Of every whole document of the scope that has several chunks."""
+        rows = None if self._scope.is_everything else self._scope.every_whole
+        return signs.distances(self._snapshot.whole_signs, self._question_signs, rows)

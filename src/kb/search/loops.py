@@ -1,0 +1,118 @@
+"""The loops of a search over many rows, compiled: what `loops.c` needs, and the calls of it.
+
+Each does in one pass what would take numpy a dozen, over arrays that do not stay in the processor's caches beside the
+weights of the model; docs/decisions/012 has the figures. An array of another type or in several pieces is refused;
+whoever names rows must name such that there are.
+"""
+
+import ctypes
+from ctypes import c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from kb.errors import Unavailable
+
+LIBRARY = Path(__file__).with_name("libloops.so")
+
+Floats = NDArray[np.float32]
+Words = NDArray[np.uint64]
+Distances = NDArray[np.uint16]
+Places = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+
+def add(places: Numbers, worth: Floats, sums: Floats) -> None:
+    """Add what each place is worth to its sum."""
+    _library().loops_add(places, worth, len(places), sums)
+
+
+def hits(passages: Floats, whole: Floats, owners: Numbers, at: Places | None) -> tuple[Places, Floats]:
+    """The places (of all, or of those at `at`) whose passage is worth anything, and the mean with its document's."""
+    count = len(passages) if at is None else len(at)
+    places, scores = np.empty(count, np.int64), np.empty(count, np.float32)
+    found = _library().loops_hits(passages, whole, owners, at, count, places, scores)
+    return places[:found], scores[:found]
+
+
+def distances(signs: Words, question: Words, at: Places | None = None) -> Distances:
+    """In how many bits each row, or each at `at`, differs from the question."""
+    found = np.empty(len(signs) if at is None else len(at), np.uint16)
+    _library().loops_distances(signs, signs.shape[1], question, at, len(found), found)
+    return found
+
+
+def cosines(vectors: Floats, question: Floats, at: Places) -> Floats:
+    """The product of the question and each row at `at`."""
+    found = np.empty(len(at), np.float32)
+    _library().loops_cosines(vectors, vectors.shape[1], question, at, len(at), found)
+    return found
+
+
+def cosines_with_documents(
+    vectors: Floats, wholes: Floats, question: Floats, owners: Numbers, rows: Numbers, at: Places
+) -> Floats:
+    """The mean of that product and of the one with its document's row of `wholes`, where it has one."""
+    found = np.empty(len(at), np.float32)
+    dimensions = vectors.shape[1]
+    _library().loops_cosines_with_documents(vectors, wholes, dimensions, question, owners, rows, at, len(at), found)
+    return found
+
+
+def within_reach(
+    signs: Words,
+    whole_signs: Words,
+    question: Words,
+    owners: Numbers,
+    rows: Numbers,
+    bound: Floats,
+    at: Places,
+    needed: Floats,
+) -> Places:
+    """Which of those at `at` may have, by the bounds of their signs, as large a mean of both cosines as they need."""
+    found = np.empty(len(at), np.int64)
+    words, count = signs.shape[1], len(at)
+    reaching = _library().loops_within_reach(
+        signs, whole_signs, words, question, owners, rows, bound, at, needed, count, found
+    )
+    return found[:reaching]
+
+
+class Many:
+    """An argument of C that is an array of this type, or nothing."""
+
+    def __init__(self, kind: DTypeLike) -> None:
+        self._kind = np.dtype(kind)
+
+    def from_param(self, array: NDArray[Any] | None) -> c_void_p | None:
+        if array is None:
+            return None
+        if array.dtype != self._kind or not array.flags.c_contiguous:
+            raise TypeError(f"{array.dtype} with strides {array.strides} instead of {self._kind} in one piece")
+        return c_void_p(array.ctypes.data)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+    except OSError as wrong:
+        raise Unavailable(f"{LIBRARY.name} was not compiled for this machine: {wrong}. Run `make setup`.") from wrong
+    floats, words, distances = Many(np.float32), Many(np.uint64), Many(np.uint16)
+    places, numbers, count = Many(np.int64), Many(np.int32), c_int64
+    given: dict[str, tuple[Any, ...]] = {
+        "add": (numbers, floats, count, floats),
+        "hits": (floats, floats, numbers, places, count, places, floats),
+        "distances": (words, count, words, places, count, distances),
+        "cosines": (floats, count, floats, places, count, floats),
+        "cosines_with_documents": (floats, floats, count, floats, numbers, numbers, places, count, floats),
+        "within_reach": (words, words, count, words, numbers, numbers, floats, places, floats, count, places),
+    }
+    for name, kinds in given.items():
+        function = getattr(library, f"loops_{name}")
+        function.argtypes = kinds
+        function.restype = count if name in ("hits", "within_reach") else None
+    return library

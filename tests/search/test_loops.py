@@ -1,0 +1,102 @@
+"""The compiled loops do what a few lines of numpy would, for any number of rows, and refuse what they would misread."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.errors import Unavailable
+from kb.search import loops
+from kb.search.signs import Bound, pack
+
+RANDOM = np.random.default_rng(23)
+SIZES = [0, 1, 2, 7, 8, 9, 500]  # both sides of how far ahead they look
+
+
+def unit(count: int, dimensions: int) -> loops.Floats:
+    rows = RANDOM.normal(size=(count, dimensions))
+    scaled: loops.Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+def picked(count: int, size: int) -> loops.Places:
+    return RANDOM.integers(count, size=size) if count else np.empty(0, np.int64)
+
+
+class Library:
+    """Chunks of documents, every third of which has a single one and thus no row of its own."""
+
+    def __init__(self, chunks: int = 600, dimensions: int = 384) -> None:
+        self.vectors = unit(chunks, dimensions)
+        self.owners = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
+        has_row = np.arange(chunks // 4) % 3 > 0
+        self.rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
+        self.wholes = unit(int(has_row.sum()), dimensions)
+        self.question = unit(1, dimensions)[0]
+
+    def means(self, own: loops.Floats, whole: loops.Floats, at: loops.Places) -> loops.Floats:
+        """Of what is said of chunks and of rows of documents."""
+        rows = self.rows[self.owners[at]]
+        mean: loops.Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
+        return mean
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_places_are_worth_is_added_up(size: int) -> None:
+    places, worth = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
+    sums = RANDOM.random(40, np.float32)
+    expected = sums + np.bincount(places, worth, 40)
+    loops.add(places, worth, sums)
+    assert sums == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [None, *SIZES])
+def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
+    passages, whole = RANDOM.random(600, np.float32), RANDOM.random(150, np.float32)
+    passages[RANDOM.random(600) < 0.6] = 0
+    owners = np.sort(RANDOM.integers(150, size=600)).astype(np.int32)
+    at = None if size is None else np.unique(picked(600, size))
+    places, scores = loops.hits(passages, whole, owners, at)
+    every = np.arange(600) if at is None else at
+    assert places.tolist() == every[passages[every] > 0].tolist()
+    assert scores.tolist() == np.sqrt(passages[places] * whole[owners[places]]).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [3, 100, 384, 1024])
+@pytest.mark.parametrize("size", SIZES)
+def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -> None:
+    held = Library(dimensions=dimensions)
+    at = picked(600, size)
+    found = loops.cosines_with_documents(held.vectors, held.wholes, held.question, held.owners, held.rows, at)
+    expected = held.means(held.vectors @ held.question, held.wholes @ held.question, at)
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("dimensions", [100, 384])
+@pytest.mark.parametrize("size", SIZES)
+def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -> None:
+    held, bound = Library(dimensions=dimensions), Bound(dimensions)
+    signs, whole_signs, question = pack(held.vectors), pack(held.wholes), pack(held.question[None])[0]
+    at = picked(600, size)
+    own, whole = (bound.cosines[loops.distances(rows, question)] for rows in (signs, whole_signs))
+    means = held.means(own, whole, at)
+    needed = (means + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
+    found = loops.within_reach(signs, whole_signs, question, held.owners, held.rows, bound.cosines, at, needed)
+    assert found.tolist() == np.flatnonzero(means >= needed).tolist()
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [np.ones((4, 8)), np.ones((4, 16), np.float32)[:, ::2], np.ones((8, 4), np.float32).T],
+    ids=["another type", "with gaps", "by columns"],
+)
+def test_an_array_that_would_be_misread_is_refused(vectors: loops.Floats) -> None:
+    with pytest.raises(Exception, match="in one piece"):
+        loops.cosines(vectors, np.ones(8, np.float32), np.arange(4))
+
+
+def test_where_they_were_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "LIBRARY", tmp_path / "libloops.so")
+    loops._library.cache_clear()
+    with pytest.raises(Unavailable, match="Run `make setup`"):
+        loops.distances(np.ones((1, 1), np.uint64), np.ones(1, np.uint64))
