@@ -47,7 +47,7 @@ class Keywords:
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
-        # Where any term occurs within the scope.
+        # Where any term occurs within the scope, and what the best of them reach.
         self.hits = Scored(*loops.hits(self._passages, self._whole, self._owners, scope.places))
         self.level = float(level_of(self.hits.scores, count)) if len(self.hits.places) > count else 0.0
         self.best = self.reaching(self.level)

@@ -1,8 +1,8 @@
 // The loops of a search, each in one pass over the rows that it is about. `loops.py` is their only caller and says what
 // each of them promises; docs/decisions/012 says why they are not left to numpy.
 //
-// Rows lie one behind the other; who `at` names them picks some (NULL: all). What is picked lies anywhere in memory, so it
-// is asked for some rows before it is used.
+// Rows lie one behind the other; `at` says which of them are meant (NULL: all). Those may lie anywhere in memory, so each is
+// asked for some rows before it is used.
 
 #include <math.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ enum {
     NEXT = 4,  // rows of vectors, likewise
 };
 
-typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));
+typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 static inline int64_t row_of(const int64_t *at, int64_t i) { return at ? at[i] : i; }
 
