@@ -8,7 +8,6 @@ import os
 import platform
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,26 +15,26 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 X86 = platform.machine() == "x86_64"
-LOOPS = Path("src/kb/search/loops.c")
-ENCODER = Path("src/kb/encoder.c")  # for x86-64 only; elsewhere a general runtime does its work
-SOURCES = [LOOPS, ENCODER] if X86 else [LOOPS]
-OPTIONS = ["-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", "-Wall", "-Wextra", "-Werror"]
-if X86:
-    # For every processor on which numpy runs. What needs more is marked in the source, and checked when it is run.
-    OPTIONS.append("-mcpu=x86_64_v2")
+SOURCES = {
+    Path("src/kb/search/loops.c"): True,
+    Path("src/kb/encoder.c"): X86,  # elsewhere a general runtime does its work
+}
+# On x86-64 for every processor that numpy runs on, not for this one only. What needs more is marked in the source, and
+# checked when it is run.
+MACHINE = "-mcpu=x86_64_v2" if X86 else "-mcpu=baseline"
+OPTIONS = [MACHINE, "-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", "-Wall", "-Wextra", "-Werror"]
 
 
 class CompilingHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        for source in SOURCES:
+        for source, fits in SOURCES.items():
             library = source.with_name(f"lib{source.stem}.so")
             Path(self.root, library).unlink(missing_ok=True)  # it may be another machine's
-            if Path(self.root, source).exists():
+            if fits and Path(self.root, source).exists():
                 self._compile(source, library)
                 build_data["artifacts"].append(f"/{library}")
         if build_data["artifacts"]:
-            system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-            build_data.update(pure_python=False, tag=f"py3-none-{system}")
+            build_data.update(pure_python=False, infer_tag=True)
 
     def _compile(self, source: Path, library: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:

@@ -139,7 +139,7 @@ class SentenceEmbedder:
         output = run(input_ids, mask)
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
-        return _unit(output)
+        return _unit(output.astype(np.float32, copy=False))
 
 
 def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:

@@ -13,7 +13,7 @@ from kb.nouns import SearchRequest
 from kb.search import fuse
 from kb.search.hybrid import Searcher
 from kb.search.keywords import K1, B, KeywordIndex
-from kb.search.live import LiveChunks, Snapshot
+from kb.search.live import LiveChunks, Snapshot, looked_up
 from kb.search.rank import Scored, best_mixed, last_of_best_mixed
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
@@ -105,7 +105,7 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, s
         truth.append((-float(scores[place] * np.float32(fuse.SECOND if owner in seen else 1)), int(place)))
         seen.add(owner)
     snapshot = snapshot_of(owners)
-    places = snapshot.places_of(np.arange(size))  # chunk n is the n-th of these
+    places = looked_up(snapshot.places, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
     scored = Scored(places.astype(np.int64), scores).at(random.permutation(size))
     found = best_mixed(scored, snapshot, count)
     assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]

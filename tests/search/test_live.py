@@ -9,7 +9,7 @@ import pytest
 from kb import terms
 from kb.errors import KBError, Unavailable
 from kb.search import live
-from kb.search.live import LiveChunks
+from kb.search.live import LiveChunks, looked_up
 from kb.store.backend import Vector
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -63,7 +63,7 @@ def test_a_snapshot_stays_as_it_was(chunks: LiveChunks) -> None:
     chunks.remove(1)
     assert before.chunk_ids[before.alive].tolist() == [10]
     assert before.vectors[0].tolist() == [1.0] * WIDTH
-    assert before.places_of(np.array([10, 20])).tolist() == [0, -1]
+    assert looked_up(before.places, np.array([10, 20]), before.alive).tolist() == [0, -1]
 
 
 def test_places_follow_chunks_that_are_published_out_of_order(chunks: LiveChunks) -> None:
@@ -71,7 +71,7 @@ def test_places_follow_chunks_that_are_published_out_of_order(chunks: LiveChunks
     chunks.replace(2, [7, 9], [1, 1], rows(2))
     snapshot = chunks.snapshot()
     wanted = np.array([7, 8, 9, 500, 99999])
-    places = snapshot.places_of(wanted)
+    places = looked_up(snapshot.places, wanted, snapshot.alive)
     assert places.tolist() == [1, -1, 2, 0, -1]
 
 
@@ -88,7 +88,7 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     assert ids(chunks) == [i for n in kept for i in (2 * n, 2 * n + 1)]
     assert len(snapshot.chunk_ids) < 600
     for number in kept:
-        place = int(snapshot.places_of(np.array([2 * number]))[0])
+        place = int(looked_up(snapshot.places, np.array([2 * number]), snapshot.alive)[0])
         assert (snapshot.document_ids[snapshot.owners[place]], snapshot.vectors[place, 0]) == (number, number)
 
 
@@ -113,7 +113,7 @@ def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: LiveChunks, monke
 def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:
     chunks.replace(1, [10, 11], [1, 1], rows(2))
     chunks.clear()
-    assert chunks.snapshot().places_of(np.array([0, 10, 11, 12])).tolist() == [-1] * 4
+    assert looked_up(chunks.snapshot().places, np.array([0, 10, 11, 12]), chunks.snapshot().alive).tolist() == [-1] * 4
     chunks.replace(2, [12], [1], rows(1))
     assert ids(chunks) == [12]
 

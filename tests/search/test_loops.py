@@ -1,5 +1,6 @@
 """The compiled loops do what a few lines of numpy would, for any number of rows, and refuse what they would misread."""
 
+from ctypes import ArgumentError
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from kb.search import loops
 from kb.search.signs import Bound, pack
 
 RANDOM = np.random.default_rng(23)
-SIZES = [0, 1, 2, 7, 8, 9, 500]  # both sides of how far ahead they look
+SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # both sides of how far ahead they look
 
 
 def unit(count: int, dimensions: int) -> loops.Floats:
@@ -20,7 +21,7 @@ def unit(count: int, dimensions: int) -> loops.Floats:
 
 
 def picked(count: int, size: int) -> loops.Places:
-    return RANDOM.integers(count, size=size) if count else np.empty(0, np.int64)
+    return RANDOM.integers(count, size=size)
 
 
 class Library:
@@ -42,6 +43,36 @@ class Library:
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_chunks_are_found_at_their_places_with_their_counts(size: int) -> None:
+    where = RANDOM.permutation(80).astype(np.int32) - 10  # some have none, and some one that comes later
+    alive = RANDOM.random(50) < 0.8
+    chunk_ids = np.sort(picked(100, size)).astype(np.int32)  # some come later
+    counts = RANDOM.integers(1, 9, size=size).astype(np.uint16)
+    places, kept = loops.located(chunk_ids, counts, where, alive)
+    known = [(int(where[id_]), int(count)) for id_, count in zip(chunk_ids, counts, strict=True) if id_ < 80]
+    there = [(place, count) for place, count in known if 0 <= place < 50 and alive[place]]
+    assert list(zip(places.tolist(), kept.tolist(), strict=True)) == there
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_counts_are_added_up_by_document(size: int) -> None:
+    owners = np.sort(RANDOM.integers(20, size=600)).astype(np.int32)
+    places = np.sort(picked(600, size)).astype(np.int32)
+    counts = RANDOM.integers(1, 2**16, size=size).astype(np.uint16)
+    numbers, sums = loops.totals(places, counts, owners)
+    assert numbers.tolist() == np.unique(owners[places]).tolist()
+    assert sums.tolist() == [int(counts[owners[places] == number].sum()) for number in numbers]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> None:
+    lengths = RANDOM.integers(1, 300, size=600).astype(np.int32)
+    at, often = picked(600, size).astype(np.int32), RANDOM.integers(1, 50, size=size).astype(np.uint32)
+    expected = 3.0 * often / (lengths[at] * 0.01 + 0.3 + often)
+    assert loops.saturated(often, lengths, at, 0.01, 0.3, 3.0) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_what_places_are_worth_is_added_up(size: int) -> None:
     places, worth = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
     sums = RANDOM.random(40, np.float32)
@@ -60,6 +91,14 @@ def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
     every = np.arange(600) if at is None else at
     assert places.tolist() == every[passages[every] > 0].tolist()
     assert scores.tolist() == np.sqrt(passages[places] * whole[owners[places]]).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [3, 100, 384])
+@pytest.mark.parametrize("size", SIZES)
+def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size: int) -> None:
+    rows, at = RANDOM.normal(size=(600, dimensions)).astype(np.float32), picked(600, size)
+    found = loops.distances(pack(rows), pack(rows[:1])[0], at)
+    assert found.tolist() == np.count_nonzero((rows[at] > 0) != (rows[0] > 0), axis=1).tolist()
 
 
 @pytest.mark.parametrize("dimensions", [3, 100, 384, 1024])
@@ -91,7 +130,7 @@ def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -
     ids=["another type", "with gaps", "by columns"],
 )
 def test_an_array_that_would_be_misread_is_refused(vectors: loops.Floats) -> None:
-    with pytest.raises(Exception, match="in one piece"):
+    with pytest.raises(ArgumentError, match="in one piece"):
         loops.cosines(vectors, np.ones(8, np.float32), np.arange(4))
 
 

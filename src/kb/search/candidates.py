@@ -20,7 +20,7 @@ from kb.search.vectors import MOST, Dense
 
 EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
 HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
-ROUNDING = 1e-5  # so that nobody is missed for the last digits of a score
+MARGIN = 1e-5  # so that nobody is missed for the last digits of a score
 FIRST = 64  # likely ones of each leg that are scored to set the bar
 
 
@@ -123,7 +123,7 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top:
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
     """Those of them who may reach the bar."""
-    needed = fuse.cosines_for(bar - ROUNDING, hits.scores, legs.trust)
+    needed = fuse.cosines_for(bar - MARGIN, hits.scores, legs.trust)
     return hits.at(dense.within_reach(hits.places, needed))
 
 

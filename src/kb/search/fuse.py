@@ -42,8 +42,7 @@ def cosine_for(score: float, trust: float) -> float:
 
 def cosines_for(score: float, bm25: Scores, trust: float) -> Scores:
     """The cosine that gives this score together with each of these BM25 scores."""
-    needed = np.float32(score * (KEYWORD_WEIGHT + trust) / trust)
-    return needed - np.float32(KEYWORD_WEIGHT / trust) * sureness(bm25)
+    return np.float32(cosine_for(score, trust)) - np.float32(KEYWORD_WEIGHT / trust) * sureness(bm25)
 
 
 def bm25_for(score: float, cosine: float, trust: float) -> float:

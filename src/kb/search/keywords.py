@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from heapq import nlargest
 from itertools import takewhile
 from threading import Event
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,19 +144,15 @@ def worth(at: TermPlaces, scope: Scope) -> tuple[Scores, Scores]:
     """What one term adds to each passage and to each document that holds it."""
     snapshot = scope.snapshot
     return (
-        bm25(at.counts, snapshot.lengths[at.places], scope.mean_length, scope.chunks),
-        bm25(at.totals, snapshot.document_lengths[at.numbers], scope.mean_document_length, scope.documents),
+        bm25(at.counts, snapshot.lengths, at.places, scope.mean_length, scope.chunks),
+        bm25(at.totals, snapshot.document_lengths, at.numbers, scope.mean_document_length, scope.documents),
     )
 
 
-def bm25(occurrences: NDArray[Any], lengths: NDArray[np.int32], mean_length: float, of: int) -> Scores:
-    """Of one term in the texts that hold it; `of` counts all texts."""
-    counts = occurrences.astype(np.float32)
-    rarity = np.log1p((of - len(counts) + 0.5) / (len(counts) + 0.5))
-    score = lengths.astype(np.float32)
-    score *= np.float32(K1 * B / mean_length)
-    score += np.float32(K1 * (1 - B))
-    score += counts
-    np.divide(counts, score, out=score)
-    score *= np.float32(rarity * (K1 + 1))
-    return score
+def bm25(
+    occurrences: loops.Counts | loops.Totals, lengths: loops.Indices, at: loops.Indices, mean_length: float, of: int
+) -> Scores:
+    """Of one term in the texts that hold it, which are at `at`; `lengths` and `of` are about all texts."""
+    rarity = math.log1p((of - len(at) + 0.5) / (len(at) + 0.5))
+    often = occurrences.astype(np.uint32, copy=False)
+    return loops.saturated(often, lengths, at, K1 * B / mean_length, K1 * (1 - B), rarity * (K1 + 1))

@@ -67,10 +67,6 @@ class Snapshot:
     places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
     numbers: NDArray[np.int32]  # document id → number, likewise
 
-    def places_of(self, chunk_ids: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """The place of each chunk, -1 where it has none."""
-        return looked_up(self.places, chunk_ids, self.alive)
-
     def numbers_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The number of each document, -1 where it has none."""
         return looked_up(self.numbers, document_ids, self.document_alive)
@@ -82,7 +78,7 @@ class Snapshot:
         return np.repeat(self.first[numbers] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
-def looked_up(where: NDArray[np.int32], ids: NDArray[np.integer[Any]], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
+def looked_up(where: NDArray[np.int32], ids: NDArray[np.int64], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
     # An id or a place beyond the end belongs to a later moment.
     found = where.take(ids, mode="clip")
     if len(ids) and ids.max() >= len(where):

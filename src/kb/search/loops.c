@@ -5,6 +5,7 @@
 // asked for some rows before it is used.
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,40 @@ static inline int differing(const uint64_t *row, const uint64_t *question, int64
     return bits;
 }
 
+int64_t loops_located(const int32_t *chunk_ids, const uint16_t *counts, int64_t count, const int32_t *where, int64_t known,
+                      const bool *alive, int64_t held, int32_t *places, uint16_t *their_counts) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = chunk_ids[i] < known ? where[chunk_ids[i]] : -1;
+        if (place < 0 || place >= held || !alive[place]) continue;
+        places[found] = (int32_t)place;
+        their_counts[found++] = counts[i];
+    }
+    return found;
+}
+
+int64_t loops_totals(const int32_t *places, const uint16_t *counts, int64_t count, const int32_t *owners, int32_t *numbers,
+                     uint32_t *totals) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t owner = owners[places[i]];
+        if (found == 0 || numbers[found - 1] != owner) {
+            numbers[found] = owner;
+            totals[found++] = 0;
+        }
+        totals[found - 1] += counts[i];
+    }
+    return found;
+}
+
+void loops_saturated(const uint32_t *occurrences, const int32_t *lengths, const int32_t *at, int64_t count, float slope,
+                     float offset, float scale, float *worth) {
+    for (int64_t i = 0; i < count; i++) {
+        float often = (float)occurrences[i];
+        worth[i] = often / ((float)lengths[at[i]] * slope + offset + often) * scale;
+    }
+}
+
 void loops_add(const int32_t *places, const float *worth, int64_t count, float *sums) {
     for (int64_t i = 0; i < count; i++) sums[places[i]] += worth[i];
 }
@@ -69,8 +104,8 @@ void loops_distances(const uint64_t *signs, int64_t words, const uint64_t *quest
 void loops_cosines(const float *vectors, int64_t dimensions, const float *question, const int64_t *at, int64_t count,
                    float *cosines) {
     for (int64_t i = 0; i < count; i++) {
-        if (i + NEXT < count) ask_for(vectors + at[i + NEXT] * dimensions, dimensions * sizeof *vectors);
-        cosines[i] = product(vectors + at[i] * dimensions, question, dimensions);
+        if (at && i + NEXT < count) ask_for(vectors + at[i + NEXT] * dimensions, dimensions * sizeof *vectors);
+        cosines[i] = product(vectors + row_of(at, i) * dimensions, question, dimensions);
     }
 }
 

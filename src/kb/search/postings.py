@@ -17,7 +17,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import among, nonzero, starts_of
+from kb.arrays import among
+from kb.search import loops
 from kb.search.live import Snapshot
 from kb.search.scope import Scope
 from kb.store.backend import Postings, Transaction
@@ -70,17 +71,11 @@ class TermPlaces:
 
     @staticmethod
     def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
-        places, counts = snapshot.places_of(postings.chunk_ids), postings.counts
-        there = nonzero(places >= 0)
-        if len(there) < len(places):
-            places, counts = places.take(there), counts.take(there)
+        places, counts = loops.located(postings.chunk_ids, postings.counts, snapshot.places, snapshot.alive)
         if (places[1:] < places[:-1]).any():  # published in another order than written
             order = places.argsort()
             places, counts = places.take(order), counts.take(order)
-        owners = snapshot.owners.take(places)
-        new = starts_of(owners)
-        totals = np.add.reduceat(counts, new, dtype=np.uint32) if len(new) else np.empty(0, np.uint32)
-        return TermPlaces(places, counts, owners.take(new), totals)
+        return TermPlaces(places, counts, *loops.totals(places, counts, snapshot.owners))
 
     def within(self, scope: Scope) -> "TermPlaces":
         assert scope.places is not None

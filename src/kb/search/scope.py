@@ -17,9 +17,10 @@ from kb.nouns import Filter
 from kb.search.live import Numbers, Snapshot
 from kb.search.loops import Places
 from kb.store import documents
-from kb.store.backend import Database
+from kb.store.backend import Database, Vector
 
 KEPT = 32
+SIDE_BY_SIDE = 2048  # chunks whose vectors (3 MB at 384 dimensions) are kept with the scope
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Scope:
     @cached_property
     def every_place(self) -> Places:
         return nonzero(self.snapshot.alive) if self.places is None else self.places
+
+    @cached_property
+    def vectors(self) -> Vector | None:
+        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
+        return None if self.places is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.places]
 
     @cached_property
     def every_whole(self) -> Places:
@@ -113,6 +119,8 @@ class Scopes:
                 return known
         if condition.is_empty:
             scope = Scope.unfiltered(snapshot)
+            if scope.is_everything:  # nothing is ever worked out of it
+                return scope
         else:
             with self._database.read() as tx:
                 scope = Scope.of_documents(snapshot, documents.matching(tx, condition))

@@ -20,7 +20,7 @@ SAMPLE = 256  # vectors by which it is checked that these coins are fair
 BLOCK = 131_072  # rows that are packed at a time, so that what is in between stays small
 WORD = 64
 LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
-PICKING = 4  # how much longer a row takes that is picked from among others
+PICKING = 2  # how much longer a row takes that is picked from among others
 CORES = usable_cores()
 THREADS = ThreadPoolExecutor(CORES, "signs")
 

@@ -28,9 +28,12 @@ class Dense:
         self._scope = scope
         self._snapshot = scope.snapshot
         self._question = question
+        assert len(question) == scope.snapshot.vectors.shape[1]  # nobody looks again
 
     def cosines(self, places: Places) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
+        if places is self._scope.places and (held := self._scope.vectors) is not None:
+            return loops.cosines(held, self._question)
         return loops.cosines(self._snapshot.vectors, self._question, places)
 
     def with_documents(self, places: Places) -> Cosines:
