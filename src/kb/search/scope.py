@@ -119,7 +119,7 @@ class Scopes:
                 return known
         if condition.is_empty:
             scope = Scope.unfiltered(snapshot)
-            if scope.is_everything:  # nothing is ever worked out of it
+            if scope.is_everything:  # nothing is worked out of it that would be worth keeping
                 return scope
         else:
             with self._database.read() as tx:
