@@ -9,16 +9,29 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 X86 = platform.machine() == "x86_64"
-SOURCES = {
-    Path("src/kb/search/loops.c"): True,
-    Path("src/kb/encoder.c"): X86,  # elsewhere a general runtime does its work
-}
+
+
+class Library(NamedTuple):
+    path: Path
+    source: Path
+    options: Sequence[str] = ()
+    fits: bool = True  # this machine; elsewhere something else does its work
+
+
+def encoder(precision: str) -> Library:
+    products = f'-DPRODUCTS="encoder_{precision}.h"'
+    return Library(KB / f"libencoder_{precision}.so", KB / "encoder.c", [products], fits=X86)
+
+
+KB = Path("src/kb")
+LIBRARIES = [Library(KB / "search/libloops.so", KB / "search/loops.c"), encoder("f32"), encoder("bf16")]
 # On x86-64 for every processor that numpy runs on, not for this one only. What needs more is marked in the source, and
 # checked when it is run.
 MACHINE = "-mcpu=x86_64_v2" if X86 else "-mcpu=baseline"
@@ -27,18 +40,19 @@ OPTIONS = [MACHINE, "-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-
 
 class CompilingHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        for source, fits in SOURCES.items():
-            library = source.with_name(f"lib{source.stem}.so")
-            Path(self.root, library).unlink(missing_ok=True)  # it may be another machine's
-            if fits and Path(self.root, source).exists():
-                self._compile(source, library)
-                build_data["artifacts"].append(f"/{library}")
+        # What the compiler keeps for another time does not belong into anybody's home.
+        with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
+            for library in LIBRARIES:
+                Path(self.root, library.path).unlink(missing_ok=True)  # it may be another machine's
+                if library.fits and Path(self.root, library.source).exists():
+                    self._compile(library, cache)
+                    build_data["artifacts"].append(f"/{library.path}")
         if build_data["artifacts"]:
             build_data.update(pure_python=False, infer_tag=True)
 
-    def _compile(self, source: Path, library: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
-            # What the compiler keeps for another time does not belong into anybody's home.
-            places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-            command = [sys.executable, "-m", "ziglang", "cc", *OPTIONS, "-o", library, source]
-            subprocess.run(command, cwd=self.root, env=os.environ | places, check=True)
+    def _compile(self, library: Library, cache: str) -> None:
+        places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+        options = [*OPTIONS, *library.options, "-o", library.path, library.source]
+        subprocess.run(
+            [sys.executable, "-m", "ziglang", "cc", *options], cwd=self.root, env=os.environ | places, check=True
+        )

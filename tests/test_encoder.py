@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from kb import encoder
-from kb.encoder import Encoder, Ids, runs_here
+from kb.encoder import Encoder, Ids, Precision, runs_here
 from kb.errors import Unavailable
 from kb.model import WEIGHTS, describe, header_of
 from kb.runtimes import open_runtime
@@ -22,12 +23,21 @@ from support import ticks
 
 GRAPH = describe(bundled_model_dir()).graph
 VOCABULARY = 30522
-# Every way that tokens are put into tiles of six, and both sides of where attention takes another block.
+# Every way that tokens are put into tiles of six and of twelve, and both sides of where attention takes another block.
 LENGTHS = [*range(1, 34), 47, 48, 49, 63, 64, 65, 255, 256, 511, 512]
 
 # Not when it was not compiled: that would be a mistake, and not the machine's.
-FITS = platform.machine() == "x86_64" and runs_here()
-pytestmark = pytest.mark.skipif(not FITS, reason="encoder.c is for x86-64 with AVX2")
+X86 = platform.machine() == "x86_64"
+HERE: list[Precision] = [precision for precision in get_args(Precision) if X86 and runs_here(precision)]
+pytestmark = pytest.mark.skipif(not HERE, reason="encoder.c is for x86-64 with AVX2")
+# How far a vector may be from the exact one: as near as weights of 16 bits allow, or bfloat16 throughout.
+NEAR = {"f32": 3e-4, "bf16": 1.5e-2}
+
+
+@pytest.fixture(params=HERE)
+def precision(request: pytest.FixtureRequest) -> Precision:
+    found: Precision = request.param
+    return found
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows threads as files")
@@ -38,36 +48,35 @@ def texts(*lengths: int) -> list[Ids]:
     return [random.integers(0, VOCABULARY, (1, length)) for length in lengths]
 
 
-def test_vectors_are_those_of_another_runtime_at_any_length() -> None:
-    own, other = Encoder(GRAPH, 2), open_runtime(GRAPH, "onnxruntime").query
+def test_vectors_are_those_of_another_runtime_at_any_length(precision: Precision) -> None:
+    own, other = Encoder(GRAPH, 2, precision), open_runtime(GRAPH, "onnxruntime").query
     for ids in texts(*LENGTHS):
         mask = np.ones_like(ids)
         found, expected = own(ids, mask), other(ids, mask)
         assert found.shape == expected.shape
         assert np.linalg.norm(found) == pytest.approx(1, abs=1e-6)
-        # As near as weights of 16 bits allow.
-        assert np.linalg.norm(found.astype(float) - expected) < 3e-4
+        assert np.linalg.norm(found.astype(float) - expected) < NEAR[precision]
 
 
-def test_padding_changes_nothing() -> None:
-    own = Encoder(GRAPH, 2)
+def test_padding_changes_nothing(precision: Precision) -> None:
+    own = Encoder(GRAPH, 2, precision)
     (ids,) = texts(40)
     mask = np.ones_like(ids)
     mask[0, 33:] = 0
     assert (own(ids, mask) == own(ids[:, :33], mask[:, :33])).all()
 
 
-def test_several_texts_are_answered_one_by_one() -> None:
-    own = Encoder(GRAPH, 2)
+def test_several_texts_are_answered_one_by_one(precision: Precision) -> None:
+    own = Encoder(GRAPH, 2, precision)
     pair = np.concatenate(texts(9, 9))
     together = own(pair, np.ones_like(pair))
     alone = [own(row[None], np.ones_like(row)[None])[0] for row in pair]
     assert (together == alone).all()
 
 
-def test_a_text_has_the_same_vector_on_any_number_of_threads_beside_any_load() -> None:
+def test_a_text_has_the_same_vector_on_any_number_of_threads_beside_any_load(precision: Precision) -> None:
     crowd = texts(*range(1, 41)) * 5
-    one, several = Encoder(GRAPH, 1), [Encoder(GRAPH, threads) for threads in (2, 3, 8)]
+    one, several = Encoder(GRAPH, 1, precision), [Encoder(GRAPH, threads, precision) for threads in (2, 3, 8)]
     expected = [one(ids, np.ones_like(ids)) for ids in crowd]
     wrong: list[int] = []
 
@@ -85,9 +94,9 @@ def test_a_text_has_the_same_vector_on_any_number_of_threads_beside_any_load() -
 
 
 @linux
-def test_every_thread_has_its_share_of_a_text() -> None:
+def test_every_thread_has_its_share_of_a_text(precision: Precision) -> None:
     before = ticks()
-    own = Encoder(GRAPH, 2)
+    own = Encoder(GRAPH, 2, precision)
     (ids,) = texts(512)
     for _ in range(8):
         own(ids, np.ones_like(ids))
@@ -96,9 +105,9 @@ def test_every_thread_has_its_share_of_a_text() -> None:
 
 
 @linux
-def test_threads_end_with_their_encoder() -> None:
+def test_threads_end_with_their_encoder(precision: Precision) -> None:
     before = set(ticks())
-    own = Encoder(GRAPH, 4)
+    own = Encoder(GRAPH, 4, precision)
     assert len(set(ticks()) - before) == 3
     del own
     end = time.monotonic() + 5
@@ -108,8 +117,8 @@ def test_threads_end_with_their_encoder() -> None:
 
 
 @pytest.mark.parametrize("ids", [[VOCABULARY], [-1], [5] * 513, []], ids=["unknown", "negative", "too long", "empty"])
-def test_what_is_no_text_is_refused_before_anything_is_read(ids: list[int]) -> None:
-    own = Encoder(GRAPH, 2)
+def test_what_is_no_text_is_refused_before_anything_is_read(precision: Precision, ids: list[int]) -> None:
+    own = Encoder(GRAPH, 2, precision)
     given = np.array([ids], np.int64)
     with pytest.raises(Unavailable, match="no text of these tokens"):
         own(given, np.ones_like(given))
@@ -119,7 +128,7 @@ def test_another_graph_is_left_to_others(tmp_path: Path) -> None:
     folder = shutil.copytree(bundled_model_dir(), tmp_path / "model")
     (folder / "model.onnx").write_bytes(GRAPH.read_bytes() + b"\0")
     with pytest.raises(Unavailable, match="not the graph that comes with kb"):
-        Encoder(folder / "model.onnx", 2)
+        Encoder(folder / "model.onnx", 2, "f32")
 
 
 def cut(at: int) -> Callable[[bytes], bytes]:
@@ -155,10 +164,10 @@ def test_weights_that_are_not_as_expected_are_left_to_others(tmp_path: Path, spo
     shutil.copy(GRAPH, tmp_path)
     (tmp_path / WEIGHTS).write_bytes(spoil(GRAPH.with_name(WEIGHTS).read_bytes()))
     with pytest.raises(Unavailable, match=WEIGHTS):
-        Encoder(tmp_path / GRAPH.name, 1)
+        Encoder(tmp_path / GRAPH.name, 1, "f32")
 
 
-def test_other_weights_in_the_same_places_are_taken(tmp_path: Path) -> None:
+def test_other_weights_in_the_same_places_are_taken(tmp_path: Path, precision: Precision) -> None:
     shutil.copy(GRAPH, tmp_path)
     content = bytearray(GRAPH.with_name(WEIGHTS).read_bytes())
     begin = len(header_of(GRAPH.with_name(WEIGHTS)))
@@ -167,18 +176,19 @@ def test_other_weights_in_the_same_places_are_taken(tmp_path: Path) -> None:
     (tmp_path / WEIGHTS).write_bytes(content)
     (ids,) = texts(12)
     mask = np.ones_like(ids)
-    found = Encoder(tmp_path / GRAPH.name, 2)(ids, mask)
-    assert np.linalg.norm(found - open_runtime(tmp_path / GRAPH.name, "onnxruntime").query(ids, mask)) < 3e-4
-    assert np.linalg.norm(found - Encoder(GRAPH, 2)(ids, mask)) > 1e-3
+    found = Encoder(tmp_path / GRAPH.name, 2, precision)(ids, mask)
+    other = open_runtime(tmp_path / GRAPH.name, "onnxruntime").query(ids, mask)
+    assert np.linalg.norm(found - other) < NEAR[precision]
+    assert np.linalg.norm(found - Encoder(GRAPH, 2, precision)(ids, mask)) > 1e-3
 
 
 def test_where_it_was_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder, "LIBRARY", tmp_path / "libencoder.so")
+    monkeypatch.setattr(encoder, "LIBRARIES", tmp_path)
     with pytest.raises(Unavailable, match="not compiled for this machine"):
-        Encoder(GRAPH, 2)
+        Encoder(GRAPH, 2, "f32")
 
 
 def test_a_library_of_another_version_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "Weights", encoder.Layer)  # not as large
     with pytest.raises(Unavailable, match="from another"):
-        Encoder(GRAPH, 2)
+        Encoder(GRAPH, 2, "f32")

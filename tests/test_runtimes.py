@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from kb import encoder
 from kb.embed import load
+from kb.encoder import Precision
 from kb.errors import Unavailable
 from kb.model import describe
 from kb.runtimes import GIVING_WAY, SHORTEST, RuntimeName, open_runtime
@@ -73,14 +74,15 @@ def test_bfloat16_is_used_only_where_the_processor_computes_in_it() -> None:
     assert open_runtime(GRAPH, "openvino").device == f"cpu (OpenVINO, {precision})"
 
 
-@pytest.mark.skipif(computes_in_bfloat16(), reason="in bfloat16, OpenVINO is the fastest at everything")
-def test_in_float32_queries_run_on_what_is_fastest_for_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if platform.machine() == "x86_64" and encoder.runs_here():
-        assert open_runtime(GRAPH).device == "cpu (OpenVINO; own encoder for queries, f32)"
-    monkeypatch.setattr(encoder, "LIBRARY", tmp_path / "nowhere")
-    assert open_runtime(GRAPH).device == "cpu (OpenVINO; ONNX Runtime for queries, f32)"
+def test_queries_run_on_what_is_fastest_for_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    precision: Precision = "bf16" if computes_in_bfloat16() else "f32"
+    if platform.machine() == "x86_64" and encoder.runs_here(precision):
+        assert open_runtime(GRAPH).device == f"cpu (OpenVINO; own encoder for queries, {precision})"
+    monkeypatch.setattr(encoder, "LIBRARIES", tmp_path)
+    if precision == "f32":
+        assert open_runtime(GRAPH).device == "cpu (OpenVINO; ONNX Runtime for queries, f32)"
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert open_runtime(GRAPH).device == "cpu (OpenVINO, f32)"
+    assert open_runtime(GRAPH).device == f"cpu (OpenVINO, {precision})"
 
 
 @pytest.mark.parametrize("trouble", [{"opset": 99}, {"tokens": 1}], ids=["is not read", "is read but not run"])

@@ -1,9 +1,9 @@
 // One text through the encoder of all-MiniLM-L6-v2. `encoder.py` is its only caller; docs/decisions/011 says why it exists.
 //
 // A question is a dozen tokens: little to compute, but all weights are needed for it, 43 MB in float32, which memory
-// takes 2 ms to deliver. Here they have 16 bits and a scale for each output, lie in the order in which they are used, and
-// are asked for ahead of time. Everything is computed in float32, and each number by one thread in one order, so a text
-// gives the same vector on any number of threads.
+// takes 2 ms to deliver. Here they have 16 bits, lie in the order in which they are used, and are asked for ahead of time.
+// How they are multiplied depends on the processor, and has a file for each way; sums are float32. Each number is computed
+// by one thread in one order, so a text gives the same vector on any number of threads.
 //
 // Threads share the work of a text by taking the next part from a board. A helper that still sleeps is not waited for, and
 // one that lost its core to somebody else only for the part that it has taken: the others take the rest.
@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include PRODUCTS // encoder_f32.h or encoder_bf16.h: what follows is compiled for the processors that it is for
+
 enum {
     WORDS = 30522,
     POSITIONS = 512,
@@ -26,18 +28,15 @@ enum {
     HEADS = 12,
     HEAD = HIDDEN / HEADS,
     LAYERS = 6,
-    PANEL = 16,      // outputs whose weights lie together
-    TILE = 6,        // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
-    AHEAD = 2048,    // weights between what is used and what is asked for: 4 KB, some 300 ns
-    PATIENCE = 100,  // looks at the board, some 2 us, before the core is offered to somebody else
+    PATIENCE = 100, // looks at the board, some 2 us, before the core is offered to somebody else
     MOST_HELPERS = 15,
 };
 
 // What Python fills in; see `encoder.py`. Everything is borrowed and must outlive the encoder.
 typedef struct {
-    const int16_t *weights; // [outputs / PANEL][inputs][PANEL]
-    const float *scale;     // [outputs]
-    const float *bias;      // [outputs]
+    const Weight *weights;
+    const float *scale; // [outputs]
+    const float *bias;  // [outputs]
 } Linear;
 
 typedef struct {
@@ -69,8 +68,8 @@ enum { STAGES = LAYERS * STEPS, PART_BITS = 16 };
 typedef struct {
     Weights weights;
     atomic_int length; // of the text; a late helper may look at it while the next one comes
-    float x[POSITIONS * HIDDEN], projected[POSITIONS * 3 * HIDDEN], context[POSITIONS * HIDDEN], sum[POSITIONS * HIDDEN],
-        inner[POSITIONS * INNER];
+    float x[POSITIONS * HIDDEN], projected[POSITIONS * 3 * HIDDEN], sum[POSITIONS * HIDDEN];
+    Input given[POSITIONS * HIDDEN], inner[POSITIONS * INNER]; // what products read
 
     _Alignas(64) atomic_uint_fast64_t board;
     _Alignas(64) atomic_int done; // parts of the stage on the board
@@ -80,8 +79,6 @@ typedef struct {
     int helpers;
     pthread_t threads[MOST_HELPERS];
 } Encoder;
-
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 
 typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t EightBits __attribute__((vector_size(32), may_alias));
@@ -125,7 +122,8 @@ static inline Eight gelu(Eight x) {
     return x * all(0.5f) * (all(1) + erf);
 }
 
-static void normalise(const float *from, float *to, Norm norm) {
+static void normalise(Encoder *own, int token, Norm norm) {
+    const float *from = own->sum + token * HIDDEN;
     Eight sum = all(0), squares = all(0);
     for (int i = 0; i < HIDDEN; i += 8) sum += load(from + i);
     Eight mean = all(total(sum) / HIDDEN);
@@ -134,64 +132,32 @@ static void normalise(const float *from, float *to, Norm norm) {
         squares += off * off;
     }
     Eight scale = all(1 / sqrtf(total(squares) / HIDDEN + 1e-12f));
-    for (int i = 0; i < HIDDEN; i += 8)
-        store(to + i, (load(from + i) - mean) * scale * load(norm.weight + i) + load(norm.bias + i));
-}
-
-// Eight weights as numbers, still without their scale.
-static inline Eight widened(const int16_t *from) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)from)));
-}
-
-// Sums of `rows` tokens for one panel. Always inlined with a constant, so that the sums stay in registers.
-static inline __attribute__((always_inline)) void multiply(const int rows, const int16_t *weights, const float *x, int inputs,
-                                                           Eight sums[TILE][2]) {
-    Eight own[TILE][2];
-    for (int row = 0; row < rows; row++) own[row][0] = own[row][1] = all(0);
-    for (int i = 0; i < inputs; i += 2, weights += 2 * PANEL) {
-        __builtin_prefetch(weights + AHEAD); // both inputs: 64 bytes
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            Eight low = widened(weights + k * PANEL), high = widened(weights + k * PANEL + 8);
-#pragma unroll
-            for (int row = 0; row < rows; row++) {
-                Eight value = all(x[row * inputs + i + k]);
-                own[row][0] = _mm256_fmadd_ps(value, low, own[row][0]);
-                own[row][1] = _mm256_fmadd_ps(value, high, own[row][1]);
-            }
-        }
-    }
-    for (int row = 0; row < rows; row++) sums[row][0] = own[row][0], sums[row][1] = own[row][1];
-}
-
-static void tile(int rows, const int16_t *weights, const float *x, int inputs, Eight sums[TILE][2]) {
-    switch (rows) {
-    case 1: return multiply(1, weights, x, inputs, sums);
-    case 2: return multiply(2, weights, x, inputs, sums);
-    case 3: return multiply(3, weights, x, inputs, sums);
-    case 4: return multiply(4, weights, x, inputs, sums);
-    case 5: return multiply(5, weights, x, inputs, sums);
-    default: return multiply(TILE, weights, x, inputs, sums);
+    for (int i = 0; i < HIDDEN; i += 8) {
+        Eight value = (load(from + i) - mean) * scale * load(norm.weight + i) + load(norm.bias + i);
+        store(own->x + token * HIDDEN + i, value);
+        put(own->given + token * HIDDEN + i, value);
     }
 }
 
-// One panel of outputs for all tokens: `to` = weights times `x`, plus bias, plus `residual` where there is one.
-static void linear(const Linear *own, int panel, int length, const float *x, int inputs, float *to, int outputs, bool curved,
-                   const float *residual) {
-    const int16_t *weights = own->weights + (size_t)panel * PANEL * inputs;
+// One panel of outputs for all tokens: weights times `from`, plus bias. It goes to `to`, plus `residual` where there is one;
+// or, curved, to `curved`.
+static void linear(const Linear *own, int panel, int length, const Input *from, int inputs, int outputs, float *to,
+                   const float *residual, Input *curved) {
+    const Weight *weights = own->weights + (size_t)panel * PANEL * inputs;
     int tiles = (length + TILE - 1) / TILE;
     for (int first = 0; tiles > 0; tiles--) {
         int rows = (length - first + tiles - 1) / tiles; // 13 tokens are 5, 4 and 4, not 6, 6 and 1
-        Eight sums[TILE][2];
-        tile(rows, weights, x + (size_t)first * inputs, inputs, sums);
+        float sums[TILE][PANEL];
+        tile(rows, weights, from + (size_t)first * inputs, inputs, sums);
         for (int row = 0; row < rows; row++)
-            for (int half = 0; half < 2; half++) {
-                int column = panel * PANEL + half * 8;
+            for (int i = 0; i < PANEL; i += 8) {
+                int column = panel * PANEL + i;
                 size_t at = (size_t)(first + row) * outputs + column;
-                Eight value = sums[row][half] * load(own->scale + column) + load(own->bias + column);
-                if (curved) value = gelu(value);
-                if (residual) value += load(residual + at);
-                store(to + at, value);
+                Eight value = load(sums[row] + i) * load(own->scale + column) + load(own->bias + column);
+                if (curved)
+                    put(curved + at, gelu(value));
+                else
+                    store(to + at, residual ? value + load(residual + at) : value);
             }
         first += rows;
     }
@@ -211,7 +177,7 @@ static void soften(float *scores, int length, int padded) {
 }
 
 // One head for all tokens, four at a time, so that no sum waits for the one before. Beyond the last token, the last again.
-static void attend(const Encoder *own, int head, float *context) {
+static void attend(Encoder *own, int head) {
     enum { TOGETHER = 4, KEYS = 16, BLOCKS = HEAD / 8 };
     const int length = own->length, padded = (length + KEYS - 1) / KEYS * KEYS, stride = 3 * HIDDEN;
     const float *queries = own->projected + head * HEAD, *keys = queries + HIDDEN, *values = keys + HIDDEN;
@@ -244,7 +210,7 @@ static void attend(const Encoder *own, int head, float *context) {
                 }
             for (int half = 0; half < 2 && first + row + half < length; half++)
                 for (int i = 0; i < BLOCKS; i++)
-                    store(context + (size_t)(first + row + half) * HIDDEN + head * HEAD + i * 8, mixed[half][i]);
+                    put(own->given + (size_t)(first + row + half) * HIDDEN + head * HEAD + i * 8, mixed[half][i]);
         }
     }
 }
@@ -255,7 +221,7 @@ static void embed(Encoder *own, const int64_t *ids) {
         const float *word = given->words + ids[token] * HIDDEN, *position = given->positions + token * HIDDEN;
         float *to = own->sum + token * HIDDEN;
         for (int i = 0; i < HIDDEN; i += 8) store(to + i, load(word + i) + load(given->segment + i) + load(position + i));
-        normalise(to, own->x + token * HIDDEN, given->embedded);
+        normalise(own, token, given->embedded);
     }
 }
 
@@ -293,13 +259,13 @@ static inline int portion(enum Step step) {
 static void perform(Encoder *own, const Layer *layer, enum Step step, int at) {
     const int length = own->length;
     switch (step) {
-    case PROJECT: return linear(&layer->projection, at, length, own->x, HIDDEN, own->projected, 3 * HIDDEN, false, NULL);
-    case ATTEND: return attend(own, at, own->context);
-    case JOIN: return linear(&layer->joining, at, length, own->context, HIDDEN, own->sum, HIDDEN, false, own->x);
-    case NORMALISE_ATTENDED: return normalise(own->sum + at * HIDDEN, own->x + at * HIDDEN, layer->attended);
-    case WIDEN: return linear(&layer->widening, at, length, own->x, HIDDEN, own->inner, INNER, true, NULL);
-    case NARROW: return linear(&layer->narrowing, at, length, own->inner, INNER, own->sum, HIDDEN, false, own->x);
-    default: return normalise(own->sum + at * HIDDEN, own->x + at * HIDDEN, layer->done);
+    case PROJECT: return linear(&layer->projection, at, length, own->given, HIDDEN, 3 * HIDDEN, own->projected, NULL, NULL);
+    case ATTEND: return attend(own, at);
+    case JOIN: return linear(&layer->joining, at, length, own->given, HIDDEN, HIDDEN, own->sum, own->x, NULL);
+    case NORMALISE_ATTENDED: return normalise(own, at, layer->attended);
+    case WIDEN: return linear(&layer->widening, at, length, own->given, HIDDEN, INNER, NULL, NULL, own->inner);
+    case NARROW: return linear(&layer->narrowing, at, length, own->inner, INNER, HIDDEN, own->sum, own->x, NULL);
+    default: return normalise(own, at, layer->done);
     }
 }
 
@@ -364,7 +330,7 @@ bool encoder_runs_here(void) {
     unsigned a, b, c, d, kept, unused;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return false;
     __asm__("xgetbv" : "=a"(kept), "=d"(unused) : "c"(0));
-    return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+    return (kept & REGISTERS) == REGISTERS && has_instructions();
 }
 
 // NULL when memory or threads run out. Only where it runs.

@@ -1,16 +1,16 @@
 """One text through all-MiniLM-L6-v2 as soon as possible: what `encoder.c` needs, and the call of it.
 
-Only for the graph that comes with kb, on processors with AVX2. A general runtime takes nearly twice as long for a
-question; docs/decisions/011 has the figures.
+Only for the graph that comes with kb, on processors with AVX2, and in bfloat16 on those that multiply it. A general
+runtime takes twice as long for a question; docs/decisions/011 has the figures.
 """
 
 import ctypes
 import json
 import weakref
-from ctypes import POINTER, Structure, c_bool, c_float, c_int, c_int16, c_size_t, c_void_p
+from ctypes import POINTER, Structure, c_bool, c_float, c_int, c_size_t, c_void_p
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,20 @@ from kb.model import WEIGHTS, header_of, is_bundled_graph
 
 # sha256 of the header of the weights' file: which numbers lie where, and how many, is what encoder.c relies on.
 LAYOUT = "2291ac9b8d5083595cd6a1787e01d694a893af92bc706faf1511231affe822e8"
-LIBRARY = Path(__file__).with_name("libencoder.so")  # not encoder.so, which Python would import as this module
+LIBRARIES = Path(__file__).parent
 HIDDEN = 384
 LAYERS = 6
-PANEL = 16  # outputs whose weights lie together
+# Outputs whose weights lie together, as in encoder_f32.h and encoder_bf16.h.
+PANEL_F32, PANEL_BF16 = 16, 32
 HIGHEST = np.iinfo(np.int16).max
 
+Precision = Literal["f32", "bf16"]
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 
 class Linear(Structure):
-    _fields_ = (("weights", POINTER(c_int16)), ("scale", POINTER(c_float)), ("bias", POINTER(c_float)))
+    _fields_ = (("weights", c_void_p), ("scale", POINTER(c_float)), ("bias", POINTER(c_float)))
 
 
 class Norm(Structure):
@@ -59,9 +61,9 @@ class Weights(Structure):
     )
 
 
-def runs_here() -> bool:
+def runs_here(precision: Precision) -> bool:
     """Whether the processor has what it needs."""
-    return bool(_library().encoder_runs_here())
+    return bool(_library(precision).encoder_runs_here())
 
 
 class Encoder:
@@ -70,12 +72,13 @@ class Encoder:
     For one thread at a time, and for one process: threads do not follow where it is forked.
     """
 
-    def __init__(self, graph: Path, threads: int) -> None:
+    def __init__(self, graph: Path, threads: int, precision: Precision) -> None:
         if not is_bundled_graph(graph):
             raise Unavailable(f"{graph} is not the graph that comes with kb, and no other is known here.")
-        if not runs_here():
-            raise Unavailable("This processor has no AVX2.")
-        library = _library()
+        if not runs_here(precision):
+            raise Unavailable(f"This processor lacks the instructions for {precision}.")
+        library = _library(precision)
+        self._packed = _in_float32 if precision == "f32" else _in_bfloat16
         self._borrowed: list[NDArray[Any]] = []  # by the library, for as long as the encoder is open
         weights = self._weights(graph.with_name(WEIGHTS))
         opened = library.encoder_open(ctypes.byref(weights), threads)
@@ -97,15 +100,16 @@ class Encoder:
         tensors = Tensors(path)
 
         def floats(name: str) -> Any:
-            return self._lent(tensors[name], c_float)
+            return self._lent(tensors[name])
 
         def norm(name: str) -> Norm:
             return Norm(floats(f"{name}.weight"), floats(f"{name}.bias"))
 
         def linear(*names: str) -> Linear:
-            packed, scale = _packed(np.concatenate([tensors[f"{name}.weight"] for name in names]))
+            weights, scale = self._packed(np.concatenate([tensors[f"{name}.weight"] for name in names]))
+            self._borrowed.append(weights)
             bias = np.concatenate([tensors[f"{name}.bias"] for name in names])
-            return Linear(self._lent(packed, c_int16), self._lent(scale, c_float), self._lent(bias, c_float))
+            return Linear(weights.ctypes.data, self._lent(scale), self._lent(bias))
 
         def layer(name: str) -> Layer:
             attention = f"{name}.attention.self"
@@ -126,9 +130,9 @@ class Encoder:
             (Layer * LAYERS)(*(layer(f"encoder.layer.{number}") for number in range(LAYERS))),
         )
 
-    def _lent(self, array: NDArray[Any], kind: Any) -> Any:
+    def _lent(self, array: Floats) -> Any:
         self._borrowed.append(array)
-        return array.ctypes.data_as(POINTER(kind))
+        return array.ctypes.data_as(POINTER(c_float))
 
 
 class Tensors:
@@ -152,12 +156,13 @@ class Tensors:
         return self._content[start:end].view(np.float32).reshape(self._where[name]["shape"])
 
 
-def _library() -> ctypes.CDLL:
+def _library(precision: Precision) -> ctypes.CDLL:
+    path = LIBRARIES / f"libencoder_{precision}.so"
     try:
-        library = ctypes.CDLL(str(LIBRARY))
+        library = ctypes.CDLL(str(path))
         library.encoder_weights_size.restype = c_size_t
         if library.encoder_weights_size() != ctypes.sizeof(Weights):
-            raise Unavailable(f"{LIBRARY} was compiled from another encoder.c. Run `make setup`.")
+            raise Unavailable(f"{path} was compiled from another encoder.c. Run `make setup`.")
         library.encoder_runs_here.restype = c_bool
         library.encoder_open.argtypes, library.encoder_open.restype = (POINTER(Weights), c_int), c_void_p
         library.encoder_run.argtypes, library.encoder_run.restype = (c_void_p, c_void_p, c_int, c_void_p), c_bool
@@ -167,9 +172,20 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _packed(weights: Floats) -> tuple[NDArray[np.int16], Floats]:
-    """In 16 bits and in the order of use, with what to multiply each output by."""
+def _in_float32(weights: Floats) -> tuple[NDArray[np.int16], Floats]:
+    """For products in float32: in 16 bits and in the order of use, with what to multiply each output by."""
     outputs, inputs = weights.shape
     scale = np.maximum(np.abs(weights).max(axis=1) / HIGHEST, np.finfo(np.float32).tiny)  # of noughts, too
     rounded = np.rint(weights / scale[:, None]).astype(np.int16)
-    return np.ascontiguousarray(rounded.reshape(outputs // PANEL, PANEL, inputs).swapaxes(1, 2)), scale
+    panels = rounded.reshape(outputs // PANEL_F32, PANEL_F32, inputs)
+    return np.ascontiguousarray(panels.swapaxes(1, 2)), scale
+
+
+def _in_bfloat16(weights: Floats) -> tuple[NDArray[np.uint16], Floats]:
+    """For products in bfloat16, which are of two inputs at a time; it needs no scale."""
+    outputs, inputs = weights.shape
+    bits = weights.view(np.uint32)
+    to_even = 0x7FFF + ((bits >> 16) & 1)
+    rounded = ((bits + to_even) >> 16).astype(np.uint16)
+    panels = rounded.reshape(outputs // PANEL_BF16, PANEL_BF16, inputs // 2, 2)
+    return np.ascontiguousarray(panels.swapaxes(1, 2)), np.ones(outputs, np.float32)

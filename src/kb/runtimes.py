@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.cores import usable_cores
-from kb.encoder import Encoder
+from kb.encoder import Encoder, Precision
 from kb.errors import Unavailable
 
 Vectors = NDArray[np.float32]
@@ -29,6 +29,7 @@ Run = Callable[[Ids, Ids], Vectors]
 GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
 SPINNING = 15  # microseconds that threads of ONNX Runtime wait for each other in a loop, before they sleep
 QUERY_THREADS = 4  # at most: of more, each would have less to do than it takes to wake it up (an estimate)
+LONG_QUERY = 64  # tokens, from which on a general runtime is as fast as kb's own encoder
 # What a graph may ask for, and what it may answer, the best first.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
@@ -74,10 +75,15 @@ def _fastest(graph: Path) -> Runtime:
         model = OpenVinoModel(graph)
     except ImportError:
         return OnnxRuntime(graph)
+    threads = min(usable_cores(), QUERY_THREADS)
+    try:
+        return WithEncoder(model, Encoder(graph, threads, model.precision))
+    except Unavailable:  # it is for one graph only, and not for every processor
+        pass
     if model.precision == "bf16":
         return OpenVino(model)
     try:
-        return Both(graph, model)
+        return WithOnnxRuntime(model, OnnxRuntime(graph, [CPU], threads))
     except (ImportError, Unavailable):  # ONNX Runtime is not there, or does not know what the graph asks for
         return OpenVino(model)
 
@@ -91,7 +97,9 @@ class OpenVinoModel:
         self._graph = graph
         with _translated(graph):
             self._core = openvino.Core()
-            self.precision = "bf16" if "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
+            self.precision: Precision = (
+                "bf16" if "BF16" in self._core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
+            )
             self._model = self._core.read_model(graph)
         self._inputs = _inputs(graph, [port.any_name for port in self._model.inputs])
         self._output = _output(graph, [port.any_name for port in self._model.outputs])
@@ -129,7 +137,7 @@ class OpenVinoModel:
 
 
 class OpenVino:
-    """In bfloat16, where the processor computes in it, twice as fast as any other.
+    """In bfloat16, where the processor computes in it, twice as fast as any other that knows every graph.
 
     The graph is compiled twice over the same weights, so that a query does not have to wait for bulk work.
     """
@@ -170,25 +178,31 @@ class OnnxRuntime:
             return np.asarray(self._session.run([self._output], feed)[0])
 
 
-class Both:
-    """OpenVINO for bulk work, for queries what is faster with a single text: kb's own encoder, else ONNX Runtime.
+class WithEncoder:
+    """OpenVINO for what is kept, and kb's own encoder for questions.
 
-    A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length: in float32 a
-    query takes it longer than either. Its streams are as fast as any, and only they can be told to give way.
+    A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length. Its streams
+    are as fast as any, only they can be told to give way, and all that is kept has vectors of the same making.
     """
 
-    def __init__(self, graph: Path, model: OpenVinoModel) -> None:
-        threads = min(usable_cores(), QUERY_THREADS)
-        try:
-            self.query: Run = Encoder(graph, threads)
-            self.whole = model.alone()  # its vectors are as exact as those that they are compared with
-            name = "own encoder"
-        except Unavailable:
-            self.query = self.whole = OnnxRuntime(graph, [CPU], threads).query
-            self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
-            name = "ONNX Runtime"
+    def __init__(self, model: OpenVinoModel, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.whole = model.alone()
         self.streams = model.beside()
-        self.device = f"cpu (OpenVINO; {name} for queries, f32)"
+        self.device = f"cpu (OpenVINO; own encoder for queries, {model.precision})"
+
+    def query(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
+        return (self._encoder if input_ids.shape[1] < LONG_QUERY else self.whole)(input_ids, attention_mask)
+
+
+class WithOnnxRuntime:
+    """ONNX Runtime for questions, which in float32 are faster there, and for a single text that is kept."""
+
+    def __init__(self, model: OpenVinoModel, other: OnnxRuntime) -> None:
+        self.query = self.whole = other.query
+        self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
+        self.streams = model.beside()
+        self.device = f"cpu (OpenVINO; ONNX Runtime for queries, {model.precision})"
 
 
 def _giving_way(work: Callable[[], Any]) -> Any:
