@@ -43,7 +43,8 @@ def open_corpus(*, quick: bool) -> Corpus:
     preparer = Preparer(embedder, Settings().chunk_tokens)
     passages, questions = QUICK if quick else (PASSAGES, QUESTIONS)
     versions = preparer.versions
-    vectors_of = (versions.model, versions.chunker, versions.context)  # whatever decides what a passage's vector is
+    # Whatever decides what a vector is, to its last digits.
+    vectors_of = (versions.model, versions.chunker, versions.context, embedder.device)
     about = (source(), passages, questions, *vectors_of)
     key = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:10]
     folder = CACHE / f"base-{key}"
