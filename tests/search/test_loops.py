@@ -136,6 +136,6 @@ def test_an_array_that_would_be_misread_is_refused(vectors: loops.Floats) -> Non
 
 def test_where_they_were_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "LIBRARY", tmp_path / "libloops.so")
-    loops._library.cache_clear()
+    loops._loaded.cache_clear()
     with pytest.raises(Unavailable, match="Run `make setup`"):
         loops.distances(np.ones((1, 1), np.uint64), np.ones(1, np.uint64))

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from kb.errors import Unavailable
 
 LIBRARY = Path(__file__).with_name("libloops.so")
+BRIEF = 16_384  # rows, for which a loop takes a tenth of a millisecond or two at most
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint64]
@@ -34,7 +35,7 @@ def located(chunk_ids: Indices, counts: Counts, where: Indices, alive: Marks) ->
     A chunk or a place beyond the end belongs to a later moment.
     """
     places, kept = np.empty(len(chunk_ids), np.int32), np.empty(len(chunk_ids), np.uint16)
-    found = _library().loops_located(
+    found = _library(len(chunk_ids)).loops_located(
         chunk_ids, counts, len(chunk_ids), where, len(where), alive, len(alive), places, kept
     )
     return (places, kept) if found == len(places) else (places[:found].copy(), kept[:found].copy())
@@ -43,41 +44,41 @@ def located(chunk_ids: Indices, counts: Counts, where: Indices, alive: Marks) ->
 def totals(places: Indices, counts: Counts, owners: Indices) -> tuple[Indices, Totals]:
     """The documents of these places, which stand side by side, and the sum of the counts of each."""
     numbers, sums = np.empty(len(places), np.int32), np.empty(len(places), np.uint32)
-    found = _library().loops_totals(places, counts, len(places), owners, numbers, sums)
+    found = _library(len(places)).loops_totals(places, counts, len(places), owners, numbers, sums)
     return numbers[:found].copy(), sums[:found].copy()
 
 
 def saturated(occurrences: Totals, lengths: Indices, at: Indices, slope: float, offset: float, scale: float) -> Floats:
     """Of each text at `at`, which has so many terms: `scale` times n / (length x slope + offset + n)."""
     worth = np.empty(len(at), np.float32)
-    _library().loops_saturated(occurrences, lengths, at, len(at), slope, offset, scale, worth)
+    _library(len(at)).loops_saturated(occurrences, lengths, at, len(at), slope, offset, scale, worth)
     return worth
 
 
 def add(places: Indices, worth: Floats, sums: Floats) -> None:
     """Add what each place is worth to its sum."""
-    _library().loops_add(places, worth, len(places), sums)
+    _library(len(places)).loops_add(places, worth, len(places), sums)
 
 
 def hits(passages: Floats, whole: Floats, owners: Indices, at: Places | None) -> tuple[Places, Floats]:
     """The places (of all, or of those at `at`) whose passage is worth anything, and the mean with its document's."""
     count = len(passages) if at is None else len(at)
     places, scores = np.empty(count, np.int64), np.empty(count, np.float32)
-    found = _library().loops_hits(passages, whole, owners, at, count, places, scores)
+    found = _library(count).loops_hits(passages, whole, owners, at, count, places, scores)
     return places[:found], scores[:found]
 
 
 def distances(signs: Words, question: Words, at: Places | None = None) -> Distances:
     """In how many bits each row, or each at `at`, differs from the question."""
     found = np.empty(len(signs) if at is None else len(at), np.uint16)
-    _library().loops_distances(signs, signs.shape[1], question, at, len(found), found)
+    _library(len(found)).loops_distances(signs, signs.shape[1], question, at, len(found), found)
     return found
 
 
 def cosines(vectors: Floats, question: Floats, at: Places | None = None) -> Floats:
     """The product of the question and each row, or each at `at`."""
     found = np.empty(len(vectors) if at is None else len(at), np.float32)
-    _library().loops_cosines(vectors, vectors.shape[1], question, at, len(found), found)
+    _library(len(found)).loops_cosines(vectors, vectors.shape[1], question, at, len(found), found)
     return found
 
 
@@ -87,7 +88,9 @@ def cosines_with_documents(
     """The mean of that product and of the one with its document's row of `wholes`, where it has one."""
     found = np.empty(len(at), np.float32)
     dimensions = vectors.shape[1]
-    _library().loops_cosines_with_documents(vectors, wholes, dimensions, question, owners, rows, at, len(at), found)
+    _library(len(at)).loops_cosines_with_documents(
+        vectors, wholes, dimensions, question, owners, rows, at, len(at), found
+    )
     return found
 
 
@@ -104,7 +107,7 @@ def within_reach(
     """Which of those at `at` may have, by the bounds of their signs, as large a mean of both cosines as they need."""
     found = np.empty(len(at), np.int64)
     words, count = signs.shape[1], len(at)
-    reaching = _library().loops_within_reach(
+    reaching = _library(count).loops_within_reach(
         signs, whole_signs, words, question, owners, rows, bound, at, needed, count, found
     )
     return found[:reaching]
@@ -126,8 +129,13 @@ class Many:
         return c_void_p(array.ctypes.data)
 
 
+def _library(rows: int) -> ctypes.CDLL:
+    """For so many rows. Beside an import, getting the interpreter back takes longer than most loops: they keep it."""
+    return _loaded(ctypes.PyDLL if rows < BRIEF else ctypes.CDLL)
+
+
 @cache
-def _library() -> ctypes.CDLL:
+def _loaded(kind: type[ctypes.CDLL]) -> ctypes.CDLL:
     floats, words = Many(np.float32), Many(np.uint64)
     places, numbers, count, factor = Many(np.int64), Many(np.int32), c_int64, c_float
     counts, totals, marks = Many(np.uint16), Many(np.uint32), Many(np.bool_)
@@ -144,7 +152,7 @@ def _library() -> ctypes.CDLL:
         "within_reach": (words, words, count, words, numbers, numbers, floats, places, floats, count, places),
     }
     try:
-        library = ctypes.CDLL(str(LIBRARY))
+        library = kind(str(LIBRARY))
         for name, kinds in given.items():
             function = getattr(library, f"loops_{name}")
             function.argtypes = kinds
