@@ -20,6 +20,7 @@ from benchmarks.pieces import kept
 from kb import terms
 from kb.ingest.prepare import Preparer, shown
 from kb.nouns import Anchor
+from kb.runtimes import Finish
 from kb.search.candidates import candidates, everybody
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
@@ -70,8 +71,8 @@ class RememberingEmbedder(WarmingEmbedder):
     def tokenizer(self) -> Tokenizer:
         return self._tokenizer
 
-    def embed_query(self, text: str) -> Vector:
-        return self._known[text]
+    def begin_query(self, text: str) -> Finish:
+        return lambda: self._known[text]
 
 
 def shelf(corpus: Corpus, count: int, *, again: bool = False) -> Shelf:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kb.bulk import BATCH_TOKENS, Bulk, Ids, Vectors
+from kb.precedence import Precedence
 
 LONG = BATCH_TOKENS - 8  # too long to share a batch
 
@@ -36,7 +37,7 @@ def stream() -> Stream:
 
 @pytest.fixture
 def bulk(stream: Stream) -> Bulk:
-    return Bulk([stream], stream, dimensions=1)
+    return Bulk([stream], stream, 1, Precedence())
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_nothing_is_done_at_once(bulk: Bulk) -> None:
 
 def test_every_stream_works_at_the_same_time() -> None:
     streams = [Stream(), Stream()]
-    bulk = Bulk(streams, Stream(), dimensions=1)
+    bulk = Bulk(streams, Stream(), 1, Precedence())
     for stream in streams:
         stream.go.clear()
     done = bulk.submit([text(1, LONG), text(2, LONG), text(3, LONG)])
@@ -77,12 +78,13 @@ def test_every_stream_works_at_the_same_time() -> None:
 
 def test_a_single_text_gets_all_cores_unless_somebody_asks_questions() -> None:
     stream, whole = Stream(), Stream()
-    bulk = Bulk([stream], whole, dimensions=1)
+    precedence = Precedence()
+    bulk = Bulk([stream], whole, 1, precedence)
     bulk.submit([text(1, 50)]).result(10)
     assert (stream.batches, whole.batches) == ([], [[50]])
     bulk.submit([text(1, LONG), text(2, LONG)]).result(10)
     assert (stream.batches, whole.batches) == ([[LONG]], [[50], [LONG]])
-    with bulk.query():
+    with precedence.first():
         pass
     bulk.submit([text(1, 50)]).result(10)
     assert (stream.batches, whole.batches) == ([[LONG], [50]], [[50], [LONG]])
@@ -130,7 +132,7 @@ def test_what_goes_wrong_reaches_those_whose_it_is_and_nobody_else(bulk: Bulk, h
 
 
 def test_work_of_many_threads_is_not_mixed_up() -> None:
-    bulk = Bulk([Stream(), Stream(), Stream()], Stream(), dimensions=1)
+    bulk = Bulk([Stream(), Stream(), Stream()], Stream(), 1, Precedence())
     found: dict[int, list[float]] = {}
 
     def submit(caller: int) -> None:

@@ -15,10 +15,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from kb.embed import QUERY_CACHE, SentenceEmbedder, load
+from kb.embed import QUERY_CACHE, QueryCache, SentenceEmbedder, load
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import FINGERPRINT, describe
-from kb.runtimes import Ids, Run, RuntimeName, Vectors
+from kb.precedence import LONGEST, Precedence
+from kb.runtimes import Ids, Run, RuntimeName, Vectors, elsewhere
 from kb.settings import bundled_model_dir
 
 BUNDLED = bundled_model_dir()
@@ -56,6 +57,7 @@ class Recorder:
         self.held_query, self.held_bulk = Held(), Held()
         self.query: Run = partial(self._run, self.held_query)
         self.whole = self.query
+        self.begin = elsewhere(self.query)
         self.streams: Sequence[Run] = [partial(self._run, self.held_bulk)]
 
     def _run(self, held: "Held", input_ids: Ids, attention_mask: Ids) -> Vectors:
@@ -136,13 +138,13 @@ def test_a_long_query_is_the_mean_of_its_windows(minilm: SentenceEmbedder) -> No
 
 def test_texts_go_in_small_batches_of_like_length() -> None:
     runtime = Recorder()
-    SentenceEmbedder(describe(BUNDLED), runtime).embed(["word " * 198, "one", "word " * 190] * 4)
+    SentenceEmbedder(describe(BUNDLED), runtime, Precedence()).embed(["word " * 198, "one", "word " * 190] * 4)
     assert runtime.runs == [(1, 200)] * 4 + [(1, 192)] * 4 + [(4, 8)]
 
 
 def test_a_query_asked_again_is_not_run_again() -> None:
     runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
     first = embedder.embed_query("the same")
     assert embedder.embed_query("the same") is first
     assert len(runtime.runs) == 1
@@ -150,8 +152,39 @@ def test_a_query_asked_again_is_not_run_again() -> None:
         first[0] = 1
 
 
+def test_a_query_is_worked_on_before_it_is_waited_for() -> None:
+    runtime = Recorder()
+    finish = SentenceEmbedder(describe(BUNDLED), runtime, Precedence()).begin_query("begun")
+    assert runtime.held_query.running.wait(10)
+    assert finish().shape == (384,)
+    assert len(runtime.runs) == 1
+
+
+def test_a_query_beside_another_is_run_when_it_is_waited_for(minilm: SentenceEmbedder) -> None:
+    expected = [minilm.embed_query(f"text {number}") for number in range(3)]
+    minilm._recent = QueryCache(QUERY_CACHE)
+    begun = [minilm.begin_query(f"text {number}") for number in range(3)]
+    assert [cosines(finish(), vector) >= 0.9999 for finish, vector in zip(begun, expected, strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize("when", ["begun", "ended"])
+def test_a_query_that_fails_is_in_nobodys_way(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime, precedence = Recorder(), Precedence()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, precedence)
+
+    def fail(*_: object) -> Vectors:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as failing:
+        failing.setattr(runtime, "begin", fail if when == "begun" else lambda *_: fail)
+        with pytest.raises(ZeroDivisionError):
+            embedder.embed_query("fails")
+    assert embedder.embed_query("fails").shape == (384,)
+    assert precedence._urgent == 0
+
+
 def test_the_query_cache_is_bounded_and_counted() -> None:
-    embedder = SentenceEmbedder(describe(BUNDLED), Recorder())
+    embedder = SentenceEmbedder(describe(BUNDLED), Recorder(), Precedence())
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(embedder.embed_query, [f"query {number}" for number in range(QUERY_CACHE + 50)]))
     embedder.embed_query(f"query {QUERY_CACHE + 49}")
@@ -161,7 +194,7 @@ def test_the_query_cache_is_bounded_and_counted() -> None:
 
 def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
     runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
     runtime.held_bulk.go.clear()
     bulk = embedder.begin(["word " * 198] * 3)
     assert runtime.held_bulk.running.wait(10)
@@ -174,13 +207,13 @@ def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
 
 def test_no_bulk_work_begins_while_a_query_runs() -> None:
     runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime)
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
     runtime.held_query.go.clear()
     with ThreadPoolExecutor(1) as pool:
         query = pool.submit(embedder.embed_query, "urgent")
         assert runtime.held_query.running.wait(10)
         bulk = embedder.begin(["word " * 198] * 2)
-        assert not runtime.held_bulk.running.wait(0.1)
+        assert not runtime.held_bulk.running.wait(LONGEST / 5)
         runtime.held_query.go.set()
         query.result(10)
     assert bulk.result(10).shape == (2, 384)
@@ -189,7 +222,7 @@ def test_no_bulk_work_begins_while_a_query_runs() -> None:
 
 def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: SentenceEmbedder) -> None:
     expected = minilm.embed(MIXED)
-    minilm._query.cache_clear()
+    minilm._recent = QueryCache(QUERY_CACHE)
     with ThreadPoolExecutor(8) as pool:
         queries = pool.map(minilm.embed_query, MIXED)
         batches = pool.map(minilm.embed, [MIXED[start : start + 7] for start in range(0, len(MIXED), 7)])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kb import encoder
-from kb.encoder import Encoder, Ids, Precision, runs_here
+from kb.encoder import Encoder, Floats, Ids, Precision, runs_here
 from kb.errors import Unavailable
 from kb.model import WEIGHTS, describe, header_of
 from kb.runtimes import open_runtime
@@ -45,45 +45,32 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows thr
 
 def texts(*lengths: int) -> list[Ids]:
     random = np.random.default_rng(7)
-    return [random.integers(0, VOCABULARY, (1, length)) for length in lengths]
+    return [random.integers(0, VOCABULARY, length) for length in lengths]
+
+
+def other(graph: Path) -> Callable[[Ids], Floats]:
+    """Another runtime."""
+    query = open_runtime(graph, "onnxruntime").query
+    return lambda ids: query(ids[None], np.ones((1, len(ids)), np.int64))
 
 
 def test_vectors_are_those_of_another_runtime_at_any_length(precision: Precision) -> None:
-    own, other = Encoder(GRAPH, 2, precision), open_runtime(GRAPH, "onnxruntime").query
+    own, reference = Encoder(GRAPH, 2, precision), other(GRAPH)
     for ids in texts(*LENGTHS):
-        mask = np.ones_like(ids)
-        found, expected = own(ids, mask), other(ids, mask)
+        found, expected = own.begin(ids)(), reference(ids)
         assert found.shape == expected.shape
         assert np.linalg.norm(found) == pytest.approx(1, abs=1e-6)
         assert np.linalg.norm(found.astype(float) - expected) < NEAR[precision]
 
 
-def test_padding_changes_nothing(precision: Precision) -> None:
-    own = Encoder(GRAPH, 2, precision)
-    (ids,) = texts(40)
-    mask = np.ones_like(ids)
-    mask[0, 33:] = 0
-    assert (own(ids, mask) == own(ids[:, :33], mask[:, :33])).all()
-
-
-def test_several_texts_are_answered_one_by_one(precision: Precision) -> None:
-    own = Encoder(GRAPH, 2, precision)
-    pair = np.concatenate(texts(9, 9))
-    together = own(pair, np.ones_like(pair))
-    alone = [own(row[None], np.ones_like(row)[None])[0] for row in pair]
-    assert (together == alone).all()
-
-
 def test_a_text_has_the_same_vector_on_any_number_of_threads_beside_any_load(precision: Precision) -> None:
     crowd = texts(*range(1, 41)) * 5
     one, several = Encoder(GRAPH, 1, precision), [Encoder(GRAPH, threads, precision) for threads in (2, 3, 8)]
-    expected = [one(ids, np.ones_like(ids)) for ids in crowd]
+    expected = [one.begin(ids)() for ids in crowd]
     wrong: list[int] = []
 
     def ask(own: Encoder) -> None:
-        wrong.extend(
-            ids.size for ids, right in zip(crowd, expected, strict=True) if (own(ids, np.ones_like(ids)) != right).any()
-        )
+        wrong.extend(ids.size for ids, right in zip(crowd, expected, strict=True) if (own.begin(ids)() != right).any())
 
     asking = [threading.Thread(target=ask, args=[own]) for own in several]
     for thread in asking:
@@ -99,7 +86,7 @@ def test_every_thread_has_its_share_of_a_text(precision: Precision) -> None:
     own = Encoder(GRAPH, 2, precision)
     (ids,) = texts(512)
     for _ in range(8):
-        own(ids, np.ones_like(ids))
+        own.begin(ids)()
     spent = {thread: now - before.get(thread, (0, 0))[0] for thread, (now, _) in ticks().items()}
     assert max(now for thread, now in spent.items() if thread not in before) > 0.2 * sum(spent.values())
 
@@ -119,9 +106,8 @@ def test_threads_end_with_their_encoder(precision: Precision) -> None:
 @pytest.mark.parametrize("ids", [[VOCABULARY], [-1], [5] * 513, []], ids=["unknown", "negative", "too long", "empty"])
 def test_what_is_no_text_is_refused_before_anything_is_read(precision: Precision, ids: list[int]) -> None:
     own = Encoder(GRAPH, 2, precision)
-    given = np.array([ids], np.int64)
     with pytest.raises(Unavailable, match="no text of these tokens"):
-        own(given, np.ones_like(given))
+        own.begin(np.array(ids, np.int64))
 
 
 def test_another_graph_is_left_to_others(tmp_path: Path) -> None:
@@ -175,11 +161,9 @@ def test_other_weights_in_the_same_places_are_taken(tmp_path: Path, precision: P
     content[begin + start : begin + start + 4 * 1536] = bytes(4 * 1536)  # nothing but noughts for one output
     (tmp_path / WEIGHTS).write_bytes(content)
     (ids,) = texts(12)
-    mask = np.ones_like(ids)
-    found = Encoder(tmp_path / GRAPH.name, 2, precision)(ids, mask)
-    other = open_runtime(tmp_path / GRAPH.name, "onnxruntime").query(ids, mask)
-    assert np.linalg.norm(found - other) < NEAR[precision]
-    assert np.linalg.norm(found - Encoder(GRAPH, 2, precision)(ids, mask)) > 1e-3
+    found = Encoder(tmp_path / GRAPH.name, 2, precision).begin(ids)()
+    assert np.linalg.norm(found - other(tmp_path / GRAPH.name)(ids)) < NEAR[precision]
+    assert np.linalg.norm(found - Encoder(GRAPH, 2, precision).begin(ids)()) > 1e-3
 
 
 def test_where_it_was_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

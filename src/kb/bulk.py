@@ -8,16 +8,16 @@ text while nothing else is going on gets all cores, as a query does.
 
 import math
 import threading
-import time
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kb.precedence import Precedence
 
 Vectors = NDArray[np.float32]
 Ids = Sequence[int]
@@ -27,7 +27,6 @@ Embed = Callable[[Sequence[Ids]], Vectors]  # one vector for each of a few texts
 BATCH_TOKENS = 256
 # Runtimes keep memory for every shape they have seen, so shapes are made to repeat.
 LENGTH_STEP = 8
-QUIET = 1.0  # seconds without a query, after which none is expected at any moment
 LIKE = 0.75  # texts share a batch when the shortest has about this much of the longest: little of it is padding
 
 
@@ -52,16 +51,14 @@ class Work:
 class Bulk:
     """`streams` run beside each other; `whole` has all cores, and must not be in the way of a query for long."""
 
-    def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int) -> None:
+    def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int, precedence: Precedence) -> None:
         self._dimensions = dimensions
         self._streams = len(streams)
         self._idle = list(streams)
         self._whole = whole
         self._waiting: deque[Work] = deque()
+        self._precedence = precedence
         self._lock = threading.Lock()
-        self._quiet = threading.Condition(self._lock)
-        self._queries = 0  # that run or wait
-        self._asked = -QUIET  # when the last one came
         self._threads = ThreadPoolExecutor(len(streams), thread_name_prefix="embed")
 
     def submit(self, texts: Sequence[Ids]) -> "Future[Vectors]":
@@ -77,20 +74,6 @@ class Bulk:
             self._threads.submit(self._work)
         return work.done
 
-    @contextmanager
-    def query(self) -> Iterator[None]:
-        """Inside, something runs that goes before: no further batch begins."""
-        with self._lock:
-            self._queries += 1
-            self._asked = time.monotonic()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._queries -= 1
-                if not self._queries:
-                    self._quiet.notify_all()
-
     def _work(self) -> None:
         """Run batches for as long as there are any. There are as many threads as streams."""
         with self._lock:
@@ -104,8 +87,8 @@ class Bulk:
 
     def _next(self) -> list[tuple[Work, int]]:
         """The next caller's longest text, and others of like length while there is room; empty when all is done."""
+        self._precedence.give_way()
         with self._lock:
-            self._quiet.wait_for(lambda: not self._queries)
             if not self._waiting:
                 return []
             first = self._waiting[0]
@@ -122,7 +105,7 @@ class Bulk:
         """Whether this is all there is to do, and nobody is asking questions."""
         with self._lock:
             alone = len(batch) == 1 and not self._waiting and len(self._idle) == self._streams - 1
-            return alone and time.monotonic() - self._asked > QUIET
+            return alone and self._precedence.is_quiet
 
     def _run(self, stream: Embed, batch: list[tuple[Work, int]]) -> None:
         try:

@@ -5,10 +5,12 @@ cut silently. A query runs at once, on as many cores as help it, beside the bulk
 that has not (`kb.bulk`). Nothing here opens a socket.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -18,7 +20,8 @@ import numpy as np
 from kb.bulk import Bulk, rounded
 from kb.errors import InvalidRequest, Unavailable
 from kb.model import ModelFiles, Pooling, describe
-from kb.runtimes import SHORTEST, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
+from kb.precedence import Precedence
+from kb.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.tokens import Tokenizer
 
 SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
@@ -58,14 +61,46 @@ class Embedder(Protocol):
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
         """The same, without waiting for it."""
 
-    def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a text of any length, before all bulk work that waits; not writable."""
+    def begin_query(self, text: str) -> Finish:
+        """The unit vector of a text of any length, before all bulk work that waits; not writable.
+
+        Other threads may begin with it at once: what is returned ends it, and must be called, whatever happens.
+        """
+
+
+class QueryCache:
+    """The vectors of the latest questions."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._hits = self._misses = 0
+        self._lock = Lock()
+
+    def get(self, text: str) -> Vectors | None:
+        with self._lock:
+            if text not in self._vectors:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._vectors.move_to_end(text)
+            return self._vectors[text]
+
+    def put(self, text: str, vector: Vectors) -> None:
+        with self._lock:
+            self._vectors[text] = vector
+            while len(self._vectors) > self._capacity:
+                self._vectors.popitem(last=False)
+
+    @property
+    def counts(self) -> CacheCounts:
+        return CacheCounts(self._hits, self._misses, len(self._vectors), self._capacity)
 
 
 class SentenceEmbedder:
     """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
 
-    def __init__(self, files: ModelFiles, runtime: Runtime) -> None:
+    def __init__(self, files: ModelFiles, runtime: Runtime, precedence: Precedence) -> None:
         self.name = files.name
         self.fingerprint = files.fingerprint
         self.dimensions = files.dimensions
@@ -74,10 +109,11 @@ class SentenceEmbedder:
         self.tokenizer = Tokenizer(files.tokenizer)
         self._pooling = files.pooling
         self._runtime = runtime
+        self._precedence = precedence
         self._querying = Lock()
         streams = [partial(self._embedded, run) for run in runtime.streams]
-        self.bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions)
-        self._query = lru_cache(maxsize=QUERY_CACHE)(self._embed_query)
+        self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
+        self._recent = QueryCache(QUERY_CACHE)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector for each text, in order; InvalidRequest when one is over the window."""
@@ -95,32 +131,59 @@ class SentenceEmbedder:
                 tokens=lengths[number],
                 max_tokens=self.max_tokens,
             )
-        return self.bulk.submit(ids)
+        return self._bulk.submit(ids)
 
     def embed_query(self, text: str) -> Vectors:
+        """What `begin_query` gives in the end."""
+        return self.begin_query(text)()
+
+    def begin_query(self, text: str) -> Finish:
         """The unit vector of a text of any length, before all bulk work that waits; not writable.
 
-        What is longer than the window is read in windows; the answer is the direction of their mean, in
-        which each counts by its tokens.
+        Other threads may begin with it at once: what is returned ends it, and must be called, whatever happens. What
+        is longer than the window is read in windows; the answer is the direction of their mean, in which each counts
+        by its tokens.
         """
-        return self._query(text)
+        if (known := self._recent.get(text)) is not None:
+            return lambda: known
+        windows = self.tokenizer.windows(text, self.max_tokens)
+        # Where another question is being embedded, this one may as well begin when its vector is needed.
+        begun = self._begun(windows[0]) if len(windows) == 1 and self._querying.acquire(blocking=False) else None
+
+        def finish() -> Vectors:
+            vector = begun() if begun else self._mean(windows)
+            vector.setflags(write=False)  # every asker gets this one
+            self._recent.put(text, vector)
+            return vector
+
+        return finish
 
     @property
     def query_cache(self) -> CacheCounts:
-        counts = self._query.cache_info()
-        return CacheCounts(counts.hits, counts.misses, counts.currsize, QUERY_CACHE)
+        return self._recent.counts
 
-    def _embed_query(self, text: str) -> Vectors:
-        windows = self.tokenizer.windows(text, self.max_tokens)
-        vectors = [self._embed_window(window) for window in windows]
-        vector = vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
-        vector.setflags(write=False)  # every asker gets this one
-        return vector
+    def _mean(self, windows: Sequence[Sequence[int]]) -> Vectors:
+        vectors = []
+        for window in windows:
+            self._querying.acquire()
+            vectors.append(self._begun(window)())
+        return vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
 
-    def _embed_window(self, window: Sequence[int]) -> Vectors:
-        with self.bulk.query():
-            vector: Vectors = self._alone(self._runtime.query, [window])[0]
-        return vector
+    def _begun(self, window: Sequence[int]) -> Finish:
+        """Begin with one text. `_querying` is acquired, and is let go when it is finished or cannot be begun."""
+        with ExitStack() as leaving:
+            leaving.callback(self._querying.release)
+            leaving.enter_context(self._precedence.first())
+            input_ids, mask = self._padded([window])
+            end = self._runtime.begin(input_ids, mask)
+            begun = leaving.pop_all()
+
+        def finish() -> Vectors:
+            with begun:
+                vector: Vectors = self._vectors(end(), mask)[0]
+            return vector
+
+        return finish
 
     def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         with self._querying:
@@ -128,6 +191,11 @@ class SentenceEmbedder:
 
     def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         """Unit vectors of one batch of token ids."""
+        input_ids, mask = self._padded(batch)
+        return self._vectors(run(input_ids, mask), mask)
+
+    def _padded(self, batch: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
+        """Token ids and attention mask."""
         longest = max(map(len, batch))
         exact = len(batch) == 1 and longest <= SHORT_QUERY
         width = longest if exact else min(rounded(longest), self.max_tokens)
@@ -136,13 +204,16 @@ class SentenceEmbedder:
         for row, tokens in enumerate(batch):
             input_ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        output = run(input_ids, mask)
+        return input_ids, mask
+
+    def _vectors(self, output: Vectors, mask: Ids) -> Vectors:
+        """Unit vectors from what a runtime gives."""
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
         return _unit(output.astype(np.float32, copy=False))
 
 
-def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
+def load(model_dir: Path, runtime: RuntimeName = "auto", precedence: Precedence | None = None) -> SentenceEmbedder:
     """Open the model in this folder and prove that it runs."""
     files = describe(model_dir)
     opened = open_runtime(files.graph, runtime)
@@ -153,7 +224,7 @@ def load(model_dir: Path, runtime: RuntimeName = "auto") -> SentenceEmbedder:
             f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
             "Check KB_MODEL_DIR."
         )
-    return SentenceEmbedder(files, opened)
+    return SentenceEmbedder(files, opened, precedence or Precedence())
 
 
 def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:

@@ -354,9 +354,9 @@ Encoder *encoder_open(const Weights *weights, int threads) {
     return own;
 }
 
-// The unit vector of a text; for one caller at a time. False, and nothing is written, when it is no text: too short, too
-// long, or with a word that there is not.
-bool encoder_run(Encoder *own, const int64_t *ids, int length, float *vector) {
+// Begin with a text, whose unit vector `encoder_finish` gives; one at a time. Meanwhile the helpers work on it. False, and
+// nothing is begun, when it is no text: too short, too long, or with a word that there is not.
+bool encoder_begin(Encoder *own, const int64_t *ids, int length) {
     if (length < 1 || length > POSITIONS) return false;
     for (int token = 0; token < length; token++)
         if (ids[token] < 0 || ids[token] >= WORDS) return false;
@@ -367,7 +367,10 @@ bool encoder_run(Encoder *own, const int64_t *ids, int length, float *vector) {
     atomic_store(&own->board, ((rest >> PART_BITS) + 1) << PART_BITS);
     pthread_cond_broadcast(&own->begun);
     pthread_mutex_unlock(&own->lock);
+    return true;
+}
+
+void encoder_finish(Encoder *own, float *vector) {
     work(own);
     pool(own, vector);
-    return true;
 }

@@ -7,6 +7,7 @@ runtime takes twice as long for a question; docs/decisions/011 has the figures.
 import ctypes
 import json
 import weakref
+from collections.abc import Callable
 from ctypes import POINTER, Structure, c_bool, c_float, c_int, c_size_t, c_void_p
 from hashlib import sha256
 from pathlib import Path
@@ -69,7 +70,7 @@ def runs_here(precision: Precision) -> bool:
 class Encoder:
     """The model, ready; Unavailable when it is another one, or the machine another.
 
-    For one thread at a time, and for one process: threads do not follow where it is forked.
+    For one text at a time, and for one process: threads do not follow where it is forked.
     """
 
     def __init__(self, graph: Path, threads: int, precision: Precision) -> None:
@@ -84,17 +85,22 @@ class Encoder:
         opened = library.encoder_open(ctypes.byref(weights), threads)
         if opened is None:
             raise Unavailable("There is no memory or no thread left for the encoder.")
-        self._run, self._opened = library.encoder_run, opened
+        self._begin, self._finish, self._opened = library.encoder_begin, library.encoder_finish, opened
         # Not when the process ends: another thread may be in the middle of a text.
         weakref.finalize(self, library.encoder_close, opened).atexit = False
 
-    def __call__(self, input_ids: Ids, attention_mask: Ids) -> Floats:
-        """One unit vector for each text; padding is behind it."""
-        vectors = np.empty((len(input_ids), HIDDEN), np.float32)
-        for ids, mask, vector in zip(np.ascontiguousarray(input_ids), attention_mask, vectors, strict=True):
-            if not self._run(self._opened, ids.ctypes.data, np.count_nonzero(mask), vector.ctypes.data):
-                raise Unavailable(f"The embedding model has no text of these tokens: {ids}.")
-        return vectors
+    def begin(self, ids: Ids) -> Callable[[], Floats]:
+        """Have the helpers work on a text; what is returned joins in, and gives the unit vector of this one text."""
+        given = np.ascontiguousarray(ids)
+        if not self._begin(self._opened, given.ctypes.data, len(given)):
+            raise Unavailable(f"The embedding model has no text of these tokens: {ids}.")
+
+        def finish() -> Floats:
+            vectors = np.empty((1, HIDDEN), np.float32)
+            self._finish(self._opened, vectors.ctypes.data)
+            return vectors
+
+        return finish
 
     def _weights(self, path: Path) -> Weights:
         tensors = Tensors(path)
@@ -165,7 +171,8 @@ def _library(precision: Precision) -> ctypes.CDLL:
             raise Unavailable(f"{path} was compiled from another encoder.c. Run `make setup`.")
         library.encoder_runs_here.restype = c_bool
         library.encoder_open.argtypes, library.encoder_open.restype = (POINTER(Weights), c_int), c_void_p
-        library.encoder_run.argtypes, library.encoder_run.restype = (c_void_p, c_void_p, c_int, c_void_p), c_bool
+        library.encoder_begin.argtypes, library.encoder_begin.restype = (c_void_p, c_void_p, c_int), c_bool
+        library.encoder_finish.argtypes, library.encoder_finish.restype = (c_void_p, c_void_p), None
         library.encoder_close.argtypes, library.encoder_close.restype = (c_void_p,), None
     except (OSError, AttributeError) as wrong:
         raise Unavailable(f"encoder.c was not compiled for this machine: {wrong}") from wrong

@@ -43,6 +43,7 @@ from kb.nouns import (
     StorageInfo,
     TagList,
 )
+from kb.precedence import Precedence
 from kb.search.duplicates import duplicates
 from kb.search.hybrid import Searcher
 from kb.search.live import LiveChunks
@@ -82,8 +83,10 @@ class Engine:
         live: LiveChunks,
         archives: Archives,
         doctor: Doctor,
+        precedence: Precedence,
     ) -> None:
         self.settings = settings
+        self.precedence = precedence
         self.queue = queue
         self.originals = originals
         self._database = database

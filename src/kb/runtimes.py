@@ -25,6 +25,8 @@ RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 # Token ids and attention mask of some texts to vectors of the texts (batch, dimensions), or of their tokens (batch,
 # length, dimensions). For one thread at a time.
 Run = Callable[[Ids, Ids], Vectors]
+Finish = Callable[[], Vectors]
+Begin = Callable[[Ids, Ids], Finish]
 
 GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
 SPINNING = 15  # microseconds that threads of ONNX Runtime wait for each other in a loop, before they sleep
@@ -47,6 +49,10 @@ class Runtime(Protocol):
     @property
     def query(self) -> Run:
         """As soon as possible."""
+
+    @property
+    def begin(self) -> Begin:
+        """The same for one text, begun in other threads: what is returned ends it, and is called before the next."""
 
     @property
     def whole(self) -> Run:
@@ -144,6 +150,7 @@ class OpenVino:
 
     def __init__(self, model: OpenVinoModel) -> None:
         self.query = self.whole = model.alone()
+        self.begin = elsewhere(self.query)
         self.streams = model.beside()
         self.device = f"cpu (OpenVINO, {model.precision})"
 
@@ -169,6 +176,7 @@ class OnnxRuntime:
         self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
         self._output = _output(graph, [port.name for port in self._session.get_outputs()])
         self.query = self.whole = self._run  # a session takes several at once
+        self.begin = elsewhere(self.query)
         self.streams: Sequence[Run] = [self._run]
         self.device = f"{PROVIDERS[self._session.get_providers()[0]]} (ONNX Runtime, f32)"
 
@@ -188,21 +196,33 @@ class WithEncoder:
     def __init__(self, model: OpenVinoModel, encoder: Encoder) -> None:
         self._encoder = encoder
         self.whole = model.alone()
+        self._begin_long = elsewhere(self.whole)
         self.streams = model.beside()
         self.device = f"cpu (OpenVINO; own encoder for queries, {model.precision})"
 
     def query(self, input_ids: Ids, attention_mask: Ids) -> Vectors:
-        return (self._encoder if input_ids.shape[1] < LONG_QUERY else self.whole)(input_ids, attention_mask)
+        return self.begin(input_ids, attention_mask)()
+
+    def begin(self, input_ids: Ids, attention_mask: Ids) -> Finish:
+        if input_ids.shape[1] >= LONG_QUERY:
+            return self._begin_long(input_ids, attention_mask)
+        return self._encoder.begin(input_ids[0, : np.count_nonzero(attention_mask)])
 
 
 class WithOnnxRuntime:
     """ONNX Runtime for questions, which in float32 are faster there, and for a single text that is kept."""
 
     def __init__(self, model: OpenVinoModel, other: OnnxRuntime) -> None:
-        self.query = self.whole = other.query
+        self.query, self.whole, self.begin = other.query, other.whole, other.begin
         self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
         self.streams = model.beside()
         self.device = f"cpu (OpenVINO; ONNX Runtime for queries, {model.precision})"
+
+
+def elsewhere(run: Run) -> Begin:
+    """Have it done by a thread of its own."""
+    thread = ThreadPoolExecutor(1, "query")
+    return lambda input_ids, attention_mask: thread.submit(run, input_ids, attention_mask).result
 
 
 def _giving_way(work: Callable[[], Any]) -> Any:

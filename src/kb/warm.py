@@ -13,6 +13,8 @@ from pathlib import Path
 from kb import model
 from kb.embed import SentenceEmbedder, load
 from kb.errors import Unavailable
+from kb.precedence import Precedence
+from kb.runtimes import Finish
 from kb.store.backend import Vector
 from kb.tokens import Tokenizer
 
@@ -22,8 +24,9 @@ LOAD_SECONDS = 120
 
 
 class WarmingEmbedder:
-    def __init__(self, model_dir: Path) -> None:
+    def __init__(self, model_dir: Path, precedence: Precedence | None = None) -> None:
         self._model_dir = model_dir
+        self._precedence = precedence
         self._files = model.describe(model_dir)
         self._loaded = threading.Event()
         self._embedder: SentenceEmbedder | None = None
@@ -71,12 +74,12 @@ class WarmingEmbedder:
     def begin(self, texts: Sequence[str]) -> "Future[Vector]":
         return self._wait().begin(texts)
 
-    def embed_query(self, text: str) -> Vector:
-        return self._wait().embed_query(text)
+    def begin_query(self, text: str) -> Finish:
+        return self._wait().begin_query(text)
 
     def _load(self) -> None:
         try:
-            self._embedder = load(self._model_dir)
+            self._embedder = load(self._model_dir, precedence=self._precedence)
         except Exception as error:  # the thread's last chance to say why
             log.exception("the embedding model could not be loaded")
             self.problem = f"The embedding model could not be loaded: {error}"

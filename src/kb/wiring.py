@@ -17,6 +17,7 @@ from kb.ingest.reindex import Reindexer
 from kb.ingest.sandbox import Sandbox
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
+from kb.precedence import Precedence
 from kb.search.hybrid import Searcher
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
@@ -51,8 +52,9 @@ class RunningEngine:
             raise
 
     def _assemble(self, settings: Settings, reindex: bool) -> Engine:
-        embedder = WarmingEmbedder(settings.model_dir)
-        preparer = Preparer(embedder, settings.chunk_tokens)
+        precedence = Precedence()
+        embedder = WarmingEmbedder(settings.model_dir, precedence)
+        preparer = Preparer(embedder, settings.chunk_tokens, precedence)
         migrate(settings.database_path, terms.index_terms)
         self._database = database = SQLiteDatabase(settings.database_path)
         originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
@@ -70,7 +72,8 @@ class RunningEngine:
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
-        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), {"small": small_hands()})
+        hands = {"small": small_hands()}
+        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), precedence, hands)
         self._keywords = keywords = KeywordIndex()
         engine = Engine(
             settings,
@@ -84,6 +87,7 @@ class RunningEngine:
             live,
             Archives(database, originals),
             Doctor(database, originals, preparer, live, keywords, settings.model_dir),
+            precedence,
         )
         if reindex:
             engine.reindex()

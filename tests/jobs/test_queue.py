@@ -12,6 +12,7 @@ from kb.errors import Unavailable
 from kb.jobs import queue as queues
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
+from kb.precedence import Precedence
 from kb.store import jobs
 from kb.store.backend import Row
 from kb.store.sqlite.database import SQLiteDatabase
@@ -65,7 +66,7 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
         with database.write() as tx:
             jobs.complete(tx, job["id"], None, None, 0)
 
-    worker = Worker(queue, run)
+    worker = Worker(queue, run, Precedence())
     worker.start()
     try:
         submit(database, queue, "large", "large")
@@ -87,7 +88,7 @@ def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(datab
         with database.write() as tx:
             jobs.complete(tx, job["id"], None, None, 0)
 
-    worker = Worker(queue, run, {"small": 3})
+    worker = Worker(queue, run, Precedence(), {"small": 3})
     worker.start()
     try:
         for number in range(6):

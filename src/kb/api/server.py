@@ -12,10 +12,14 @@ from kb.wiring import RunningEngine
 
 log = logging.getLogger(__name__)
 
+# How long a thread may keep the interpreter from others: a search needs it often and briefly, an import all the time.
+SWITCH_SECONDS = 0.0005
+
 
 def serve(settings: Settings, *, reindex: bool = False) -> int:
     """Listen first, so that `/health` answers at once; the model loads meanwhile."""
     configure(settings)
+    sys.setswitchinterval(SWITCH_SECONDS)
     stop = Stop()
     listener = listen(settings.host, settings.port, "KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:

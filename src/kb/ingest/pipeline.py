@@ -59,12 +59,14 @@ class Pipeline:
         return self._attempt(job, request, interrupt)
 
     def _attempt(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> None:
+        interrupt()
         place = self._begin(job, request)
         if place is None:
             return
         document_id, revision = place
         try:
             draft = self._write(job, request, document_id, revision, interrupt)
+            interrupt()
             with self._database.write() as tx:
                 self._publish(tx, job, request, draft)
         except BaseException:

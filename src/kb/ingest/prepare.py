@@ -12,6 +12,7 @@ from kb.ingest import chunk
 from kb.ingest.chunk import Kind, Passage
 from kb.ingest.extract.part import Part
 from kb.nouns import Anchor
+from kb.precedence import Precedence
 from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
@@ -32,8 +33,9 @@ class Placed:
 
 
 class Preparer:
-    def __init__(self, embedder: Embedder, chunk_tokens: int) -> None:
+    def __init__(self, embedder: Embedder, chunk_tokens: int, precedence: Precedence | None = None) -> None:
         self._embedder = embedder
+        self._precedence = precedence or Precedence()
         # Special tokens belong to the window; a passage leaves room for them, and its context takes what is left.
         self.budget = min(chunk_tokens, embedder.max_tokens - SPECIAL_TOKENS)
 
@@ -80,7 +82,10 @@ class Preparer:
         vectors = self._begun([(title, p.anchor.heading, p.text) for p in passages])
 
         def finish() -> list[NewChunk]:
-            columns = [self.segmented(title, p.anchor.heading, p.text) for p in passages]  # while it is embedded
+            columns = []
+            for passage in passages:  # while they are embedded
+                self._precedence.give_way()
+                columns.append(self.segmented(title, passage.anchor.heading, passage.text))
             return [
                 NewChunk(
                     index=first + number,
@@ -101,6 +106,7 @@ class Preparer:
         return self._begun(passages).result()
 
     def _begun(self, passages: Sequence[tuple[str, str | None, str]]) -> "Future[Vector]":
+        self._precedence.give_way()
         return self._embedder.begin(
             [self._in_context(text, shown(title, text), heading) for title, heading, text in passages]
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from kb.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
 from kb.jobs.queue import LANES, Queue
+from kb.precedence import Precedence
 from kb.store.backend import Row
 
 log = logging.getLogger(__name__)
@@ -20,13 +21,14 @@ Run = Callable[[Row, Interrupt], None]
 class Worker:
     """`run` does one job and records its success; what it raises is recorded here.
 
-    It is given a function to call between its steps, which raises when the job should not go on. `hands` says how many
-    jobs of a lane may run at once, one unless it is named.
+    It is given a function to call between its steps, which waits while something else goes first, and raises when the
+    job should not go on. `hands` says how many jobs of a lane may run at once, one unless it is named.
     """
 
-    def __init__(self, queue: Queue, run: Run, hands: Mapping[str, int] | None = None) -> None:
+    def __init__(self, queue: Queue, run: Run, precedence: Precedence, hands: Mapping[str, int] | None = None) -> None:
         self._queue = queue
         self._run = run
+        self._precedence = precedence
         self.stopping = threading.Event()
         self._threads = [
             (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
@@ -59,6 +61,7 @@ class Worker:
                 self.stopping.wait(1)
 
     def _check(self, job_id: str) -> None:
+        self._precedence.give_way()
         if self._queue.is_cancelling(job_id):
             raise JobCancelled
         if self.stopping.is_set():

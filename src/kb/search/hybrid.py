@@ -9,7 +9,6 @@ nothing else.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,7 +31,6 @@ from kb.store.backend import Database
 from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
-THREADS = 16  # that look for words while others embed
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ class Searcher:
         self._choose = choose
         self._scopes = Scopes(database)
         self._passages = Passages(database)
-        self._threads = ThreadPoolExecutor(THREADS, "words")
 
     @property
     def cached_postings(self) -> int:
@@ -96,10 +93,12 @@ class Searcher:
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
         trust = self._trust(request)
-        # The words are looked up while the question is embedded: that takes the longer of both, not the sum.
-        looking = self._threads.submit(self._words, request, moment) if request.mode == "hybrid" else None
-        vector = None if request.mode == "fts" else self._embedder.embed_query(request.query)
-        words = looking.result() if looking else self._words(request, moment)
+        # The words are looked up while other threads embed the question: that takes the longer of both, not the sum.
+        finish = None if request.mode == "fts" else self._embedder.begin_query(request.query)
+        try:
+            words = self._words(request, moment)
+        finally:
+            vector = finish() if finish else None
         for _ in range(ATTEMPTS):
             dense = None if vector is None else Dense(words.scope, vector)
             found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)
@@ -113,8 +112,7 @@ class Searcher:
     def _trust(self, request: SearchRequest) -> float:
         """In what the question's vector will say.
 
-        It takes the question's tokens, which are kept for the embedding. They are best made before the words are looked
-        up beside it: the interpreter runs one thread at a time, and what comes after this runs outside of it.
+        It takes the question's tokens, which are kept for the embedding.
         """
         if request.mode != "hybrid":
             return 1.0
