@@ -21,6 +21,7 @@ from kb.embed import SentenceEmbedder, load
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
+from kb.precedence import Precedence
 from kb.settings import Settings, bundled_model_dir
 
 CACHE = Path(__file__).parent / ".cache"
@@ -40,7 +41,7 @@ class Passage(NamedTuple):
 def open_corpus(*, quick: bool) -> Corpus:
     """The corpus of these passages, which are embedded when that was not done before."""
     embedder = load(bundled_model_dir())
-    preparer = Preparer(embedder, Settings().chunk_tokens)
+    preparer = Preparer(embedder, Settings().chunk_tokens, Precedence())
     passages, questions = QUICK if quick else (PASSAGES, QUESTIONS)
     versions = preparer.versions
     # Whatever decides what a vector is, to its last digits.

@@ -20,6 +20,7 @@ from benchmarks.pieces import kept
 from kb import terms
 from kb.ingest.prepare import Preparer, shown
 from kb.nouns import Anchor
+from kb.precedence import Precedence
 from kb.runtimes import Finish
 from kb.search.candidates import candidates, everybody
 from kb.search.hybrid import Searcher
@@ -63,7 +64,7 @@ class RememberingEmbedder(WarmingEmbedder):
     """Knows the vectors of some questions and nothing else; the model is not loaded."""
 
     def __init__(self, questions: Sequence[str], vectors: Vectors) -> None:
-        super().__init__(Settings().model_dir)
+        super().__init__(Settings().model_dir, Precedence())
         self._tokenizer = Tokenizer(Settings().model_dir / "tokenizer.json")
         self._known: Mapping[str, Vector] = dict(zip(questions, vectors, strict=True))
 
@@ -100,7 +101,9 @@ def _fill(folder: Path, corpus: Corpus, count: int) -> Shelf:
     migrate(settings.database_path, terms.index_terms)
     database = SQLiteDatabase(settings.database_path)
     with database.write() as tx:
-        meta.record(tx, Preparer(WarmingEmbedder(settings.model_dir), settings.chunk_tokens).versions)
+        precedence = Precedence()
+        embedder = WarmingEmbedder(settings.model_dir, precedence)
+        meta.record(tx, Preparer(embedder, settings.chunk_tokens, precedence).versions)
     written = 0
     delivery = Delivery(corpus.batches(count))
     for some in _by_documents(_rows(delivery)):

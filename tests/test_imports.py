@@ -12,22 +12,8 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src"
 
 BASE = {"nouns", "errors", "place", "settings", "times", "logs", "measures"}
-PARTS = {
-    *(
-        "arrays",
-        "bulk",
-        "cores",
-        "embed",
-        "encoder",
-        "model",
-        "precedence",
-        "runtimes",
-        "store",
-        "terms",
-        "tokens",
-        "warm",
-    )
-}
+HELPERS = {"arrays", "cores", "precedence"}
+PARTS = HELPERS | {"bulk", "embed", "encoder", "model", "runtimes", "store", "terms", "tokens", "warm"}
 WORK = {"jobs", "ingest", "search"}
 # Every part of the package and what it may import beside itself. A new part has to take its place here.
 MAY_IMPORT: dict[str, set[str]] = {

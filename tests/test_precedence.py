@@ -19,7 +19,8 @@ def test_nobody_waits_while_nothing_is_urgent() -> None:
     assert time.monotonic() - started < 1
 
 
-def test_work_gives_way_until_the_last_of_what_is_urgent_is_done() -> None:
+def test_work_gives_way_until_the_last_of_what_is_urgent_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kb.precedence.LONGEST", 10)
     precedence = Precedence()
     done = threading.Event()
     seen: list[bool] = []
@@ -41,7 +42,8 @@ def test_work_gives_way_until_the_last_of_what_is_urgent_is_done() -> None:
 def test_however_long_something_urgent_takes_work_goes_on() -> None:
     precedence = Precedence()
     with precedence.first(), ThreadPoolExecutor(1) as pool:
-        pool.submit(precedence.give_way).result(10)
+        assert pool.submit(precedence.give_way).result(10) is False
+    assert precedence.give_way()
 
 
 def test_what_fails_is_not_urgent_any_more() -> None:

@@ -1,14 +1,13 @@
 """Text in, unit vectors out.
 
 The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is
-cut silently. A query runs at once, on as many cores as help it, beside the bulk work that has begun and before all
-that has not (`kb.bulk`). Nothing here opens a socket.
+cut silently. A query runs at once, on as many cores as help it, beside the bulk work that has begun and before what
+has not (`kb.bulk`, `kb.precedence`). Nothing here opens a socket.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,10 +61,24 @@ class Embedder(Protocol):
         """The same, without waiting for it."""
 
     def begin_query(self, text: str) -> Finish:
-        """The unit vector of a text of any length, before all bulk work that waits; not writable.
+        """The unit vector of a text of any length, before bulk work that waits; not writable.
 
-        Other threads may begin with it at once: what is returned ends it, and must be called, whatever happens.
+        Other threads may begin with it at once; what is returned ends it.
         """
+
+
+class Begun:
+    """A question with which other threads have begun. Whoever needs them next ends it, for whoever asked."""
+
+    def __init__(self, end: Finish) -> None:
+        self._end = end
+        self.done: Future[Vectors] = Future()
+
+    def end(self) -> None:
+        try:
+            self.done.set_result(self._end())
+        except Exception as wrong:  # noqa: BLE001 - it belongs to whoever asked
+            self.done.set_exception(wrong)
 
 
 class QueryCache:
@@ -110,7 +123,8 @@ class SentenceEmbedder:
         self._pooling = files.pooling
         self._runtime = runtime
         self._precedence = precedence
-        self._querying = Lock()
+        self._querying = Lock()  # held by whoever uses `query`, `begin` or `whole` of the runtime
+        self._pending: Begun | None = None  # begun, and not ended yet
         streams = [partial(self._embedded, run) for run in runtime.streams]
         self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
         self._recent = QueryCache(QUERY_CACHE)
@@ -138,20 +152,19 @@ class SentenceEmbedder:
         return self.begin_query(text)()
 
     def begin_query(self, text: str) -> Finish:
-        """The unit vector of a text of any length, before all bulk work that waits; not writable.
+        """The unit vector of a text of any length, before bulk work that waits; not writable.
 
-        Other threads may begin with it at once: what is returned ends it, and must be called, whatever happens. What
-        is longer than the window is read in windows; the answer is the direction of their mean, in which each counts
-        by its tokens.
+        Other threads may begin with it at once; what is returned ends it. What is longer than the window is read in
+        windows; the answer is the direction of their mean, in which each counts by its tokens.
         """
         if (known := self._recent.get(text)) is not None:
             return lambda: known
         windows = self.tokenizer.windows(text, self.max_tokens)
-        # Where another question is being embedded, this one may as well begin when its vector is needed.
-        begun = self._begun(windows[0]) if len(windows) == 1 and self._querying.acquire(blocking=False) else None
+        begun = self._begin(windows[0]) if len(windows) == 1 else None
 
         def finish() -> Vectors:
-            vector = begun() if begun else self._mean(windows)
+            with self._precedence.first():
+                vector = self._end(begun) if begun else self._mean(windows)
             vector.setflags(write=False)  # every asker gets this one
             self._recent.put(text, vector)
             return vector
@@ -162,31 +175,42 @@ class SentenceEmbedder:
     def query_cache(self) -> CacheCounts:
         return self._recent.counts
 
+    def _begin(self, window: Sequence[int]) -> Begun | None:
+        """None where another question is being embedded: then this one may as well begin when its vector is needed."""
+        if not self._querying.acquire(blocking=False):
+            return None
+        try:
+            if self._pending is None:
+                self._pending = self._begun(window)
+                return self._pending
+            return None
+        finally:
+            self._querying.release()
+
+    def _begun(self, window: Sequence[int]) -> Begun:
+        input_ids, mask = self._padded([window])
+        end = self._runtime.begin(input_ids, mask)
+        return Begun(lambda: self._vectors(end(), mask)[0])
+
+    def _end(self, begun: Begun) -> Vectors:
+        with self._querying:
+            if self._pending is begun:
+                self._settle()
+        return begun.done.result()
+
+    def _settle(self) -> None:
+        """End what was begun, whoever asked for it: the runtime takes one text at a time."""
+        if self._pending is not None:
+            self._pending.end()
+            self._pending = None
+
     def _mean(self, windows: Sequence[Sequence[int]]) -> Vectors:
-        vectors = []
-        for window in windows:
-            self._querying.acquire()
-            vectors.append(self._begun(window)())
+        vectors = [self._alone(self._runtime.query, [window])[0] for window in windows]
         return vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
-
-    def _begun(self, window: Sequence[int]) -> Finish:
-        """Begin with one text. `_querying` is acquired, and is let go when it is finished or cannot be begun."""
-        with ExitStack() as leaving:
-            leaving.callback(self._querying.release)
-            leaving.enter_context(self._precedence.first())
-            input_ids, mask = self._padded([window])
-            end = self._runtime.begin(input_ids, mask)
-            begun = leaving.pop_all()
-
-        def finish() -> Vectors:
-            with begun:
-                vector: Vectors = self._vectors(end(), mask)[0]
-            return vector
-
-        return finish
 
     def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         with self._querying:
+            self._settle()
             return self._embedded(run, batch)
 
     def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:

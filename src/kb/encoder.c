@@ -238,7 +238,7 @@ static void pool(const Encoder *own, float *vector) {
     for (int i = 0; i < HIDDEN; i += 8) store(vector + i, load(vector + i) * scale);
 }
 
-// How many outputs, heads or tokens a step has, and how many of them are one part: 10 to 20 us for a question.
+// How many outputs, heads or tokens a step has, and how many of them are one part: 4 to 20 us for a question.
 static inline int extent(enum Step step, int length) {
     switch (step) {
     case PROJECT: return 3 * HIDDEN / PANEL;
@@ -324,6 +324,9 @@ void encoder_close(Encoder *own) {
 
 // What a caller must have as well, to be of this version.
 size_t encoder_weights_size(void) { return sizeof(Weights); }
+
+// Outputs whose weights lie together.
+int encoder_panel(void) { return PANEL; }
 
 // Whether the processor has the instructions, and the system keeps their registers.
 bool encoder_runs_here(void) {

@@ -9,6 +9,7 @@ import json
 import weakref
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_bool, c_float, c_int, c_size_t, c_void_p
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +25,6 @@ LAYOUT = "2291ac9b8d5083595cd6a1787e01d694a893af92bc706faf1511231affe822e8"
 LIBRARIES = Path(__file__).parent
 HIDDEN = 384
 LAYERS = 6
-# Outputs whose weights lie together, as in encoder_f32.h and encoder_bf16.h.
-PANEL_F32, PANEL_BF16 = 16, 32
 HIGHEST = np.iinfo(np.int16).max
 
 Precision = Literal["f32", "bf16"]
@@ -79,7 +78,8 @@ class Encoder:
         if not runs_here(precision):
             raise Unavailable(f"This processor lacks the instructions for {precision}.")
         library = _library(precision)
-        self._packed = _in_float32 if precision == "f32" else _in_bfloat16
+        packed = _in_float32 if precision == "f32" else _in_bfloat16
+        self._packed = partial(packed, library.encoder_panel())
         self._borrowed: list[NDArray[Any]] = []  # by the library, for as long as the encoder is open
         weights = self._weights(graph.with_name(WEIGHTS))
         opened = library.encoder_open(ctypes.byref(weights), threads)
@@ -91,7 +91,7 @@ class Encoder:
 
     def begin(self, ids: Ids) -> Callable[[], Floats]:
         """Have the helpers work on a text; what is returned joins in, and gives the unit vector of this one text."""
-        given = np.ascontiguousarray(ids)
+        given = np.ascontiguousarray(ids, np.int64)
         if not self._begin(self._opened, given.ctypes.data, len(given)):
             raise Unavailable(f"The embedding model has no text of these tokens: {ids}.")
 
@@ -169,6 +169,7 @@ def _library(precision: Precision) -> ctypes.CDLL:
         library.encoder_weights_size.restype = c_size_t
         if library.encoder_weights_size() != ctypes.sizeof(Weights):
             raise Unavailable(f"{path} was compiled from another encoder.c. Run `make setup`.")
+        library.encoder_panel.restype = c_int
         library.encoder_runs_here.restype = c_bool
         library.encoder_open.argtypes, library.encoder_open.restype = (POINTER(Weights), c_int), c_void_p
         library.encoder_begin.argtypes, library.encoder_begin.restype = (c_void_p, c_void_p, c_int), c_bool
@@ -179,20 +180,23 @@ def _library(precision: Precision) -> ctypes.CDLL:
     return library
 
 
-def _in_float32(weights: Floats) -> tuple[NDArray[np.int16], Floats]:
-    """For products in float32: in 16 bits and in the order of use, with what to multiply each output by."""
+def _in_float32(panel: int, weights: Floats) -> tuple[NDArray[np.int16], Floats]:
+    """For products in float32: in 16 bits and in the order of use, with what to multiply each output by.
+
+    Of a panel's outputs, the weights lie together.
+    """
     outputs, inputs = weights.shape
     scale = np.maximum(np.abs(weights).max(axis=1) / HIGHEST, np.finfo(np.float32).tiny)  # of noughts, too
     rounded = np.rint(weights / scale[:, None]).astype(np.int16)
-    panels = rounded.reshape(outputs // PANEL_F32, PANEL_F32, inputs)
+    panels = rounded.reshape(outputs // panel, panel, inputs)
     return np.ascontiguousarray(panels.swapaxes(1, 2)), scale
 
 
-def _in_bfloat16(weights: Floats) -> tuple[NDArray[np.uint16], Floats]:
+def _in_bfloat16(panel: int, weights: Floats) -> tuple[NDArray[np.uint16], Floats]:
     """For products in bfloat16, which are of two inputs at a time; it needs no scale."""
     outputs, inputs = weights.shape
     bits = weights.view(np.uint32)
     to_even = 0x7FFF + ((bits >> 16) & 1)
     rounded = ((bits + to_even) >> 16).astype(np.uint16)
-    panels = rounded.reshape(outputs // PANEL_BF16, PANEL_BF16, inputs // 2, 2)
+    panels = rounded.reshape(outputs // panel, panel, inputs // 2, 2)
     return np.ascontiguousarray(panels.swapaxes(1, 2)), np.ones(outputs, np.float32)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LONGEST = 0.05  # seconds that a step is put off: however much is asked, the rest goes on
+LONGEST = 0.05  # seconds that a step is put off: however much is asked, other work goes on
 QUIET = 1.0  # seconds without anything urgent, after which nothing is expected at any moment
 
 
@@ -34,12 +34,13 @@ class Precedence:
                 if not self._urgent:
                     self._done.notify_all()
 
-    def give_way(self) -> None:
-        """Wait while something urgent is going on; not with a lock or a transaction in hand."""
-        if self._urgent:
-            with self._done:
-                self._done.wait_for(lambda: not self._urgent, LONGEST)
+    def give_way(self) -> bool:
+        """Wait while something urgent is going on, and say whether it is done; without a lock that it might need."""
+        if not self._urgent:
+            return True
+        with self._done:
+            return self._done.wait_for(lambda: not self._urgent, LONGEST)
 
     @property
     def is_quiet(self) -> bool:
-        return time.monotonic() - self._last > QUIET
+        return not self._urgent and time.monotonic() - self._last > QUIET

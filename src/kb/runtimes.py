@@ -48,11 +48,11 @@ class Runtime(Protocol):
     def device(self) -> str: ...
     @property
     def query(self) -> Run:
-        """As soon as possible."""
+        """One text as soon as possible."""
 
     @property
     def begin(self) -> Begin:
-        """The same for one text, begun in other threads: what is returned ends it, and is called before the next."""
+        """The same, begun in other threads: what is returned ends it, and is called before the next text."""
 
     @property
     def whole(self) -> Run:

@@ -24,7 +24,7 @@ LOAD_SECONDS = 120
 
 
 class WarmingEmbedder:
-    def __init__(self, model_dir: Path, precedence: Precedence | None = None) -> None:
+    def __init__(self, model_dir: Path, precedence: Precedence) -> None:
         self._model_dir = model_dir
         self._precedence = precedence
         self._files = model.describe(model_dir)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kb.errors import Unavailable
 from kb.jobs import queue as queues
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
-from kb.precedence import Precedence
+from kb.precedence import LONGEST, Precedence
 from kb.store import jobs
 from kb.store.backend import Row
 from kb.store.sqlite.database import SQLiteDatabase
@@ -77,6 +78,29 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
         worker.stop()
     with database.read() as tx:
         assert {job.status for job in jobs.page(tx, None, 10, 0)[0]} == {"completed"}
+
+
+def test_a_job_waits_between_its_steps_while_something_goes_first(database: SQLiteDatabase) -> None:
+    queue, precedence, done = Queue(database), Precedence(), threading.Event()
+    took: list[float] = []
+
+    def run(job: Row, interrupt: Callable[[], None]) -> None:
+        with precedence.first():
+            started = time.monotonic()
+            interrupt()
+            took.append(time.monotonic() - started)
+        with database.write() as tx:
+            jobs.complete(tx, job["id"], None, None, 0)
+        done.set()
+
+    worker = Worker(queue, run, precedence)
+    worker.start()
+    try:
+        submit(database, queue, "job")
+        assert done.wait(30)
+    finally:
+        worker.stop()
+    assert took[0] >= LONGEST * 0.9
 
 
 def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(database: SQLiteDatabase) -> None:

@@ -55,7 +55,7 @@ class Pipeline:
             try:
                 return self._attempt(job, request, interrupt)
             except MovedError:
-                interrupt()
+                pass
         return self._attempt(job, request, interrupt)
 
     def _attempt(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> None:

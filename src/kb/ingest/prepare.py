@@ -33,9 +33,9 @@ class Placed:
 
 
 class Preparer:
-    def __init__(self, embedder: Embedder, chunk_tokens: int, precedence: Precedence | None = None) -> None:
+    def __init__(self, embedder: Embedder, chunk_tokens: int, precedence: Precedence) -> None:
         self._embedder = embedder
-        self._precedence = precedence or Precedence()
+        self._precedence = precedence
         # Special tokens belong to the window; a passage leaves room for them, and its context takes what is left.
         self.budget = min(chunk_tokens, embedder.max_tokens - SPECIAL_TOKENS)
 
@@ -82,9 +82,9 @@ class Preparer:
         vectors = self._begun([(title, p.anchor.heading, p.text) for p in passages])
 
         def finish() -> list[NewChunk]:
-            columns = []
+            columns, patient = [], True
             for passage in passages:  # while they are embedded
-                self._precedence.give_way()
+                patient = patient and self._precedence.give_way()
                 columns.append(self.segmented(title, passage.anchor.heading, passage.text))
             return [
                 NewChunk(

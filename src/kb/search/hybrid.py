@@ -95,10 +95,8 @@ class Searcher:
         trust = self._trust(request)
         # The words are looked up while other threads embed the question: that takes the longer of both, not the sum.
         finish = None if request.mode == "fts" else self._embedder.begin_query(request.query)
-        try:
-            words = self._words(request, moment)
-        finally:
-            vector = finish() if finish else None
+        words = self._words(request, moment)
+        vector = finish() if finish else None
         for _ in range(ATTEMPTS):
             dense = None if vector is None else Dense(words.scope, vector)
             found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)

@@ -17,7 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 from kb.errors import Unavailable
 
 LIBRARY = Path(__file__).with_name("libloops.so")
-BRIEF = 16_384  # rows, for which a loop takes a tenth of a millisecond or two at most
+# Rows for which a loop takes a tenth of a millisecond at most: of whole vectors, and of anything else.
+BRIEF_VECTORS, BRIEF = 1024, 16_384
 
 Floats = NDArray[np.float32]
 Words = NDArray[np.uint64]
@@ -78,7 +79,7 @@ def distances(signs: Words, question: Words, at: Places | None = None) -> Distan
 def cosines(vectors: Floats, question: Floats, at: Places | None = None) -> Floats:
     """The product of the question and each row, or each at `at`."""
     found = np.empty(len(vectors) if at is None else len(at), np.float32)
-    _library(len(found)).loops_cosines(vectors, vectors.shape[1], question, at, len(found), found)
+    _library(len(found), BRIEF_VECTORS).loops_cosines(vectors, vectors.shape[1], question, at, len(found), found)
     return found
 
 
@@ -88,7 +89,7 @@ def cosines_with_documents(
     """The mean of that product and of the one with its document's row of `wholes`, where it has one."""
     found = np.empty(len(at), np.float32)
     dimensions = vectors.shape[1]
-    _library(len(at)).loops_cosines_with_documents(
+    _library(len(at), BRIEF_VECTORS).loops_cosines_with_documents(
         vectors, wholes, dimensions, question, owners, rows, at, len(at), found
     )
     return found
@@ -129,9 +130,9 @@ class Many:
         return c_void_p(array.ctypes.data)
 
 
-def _library(rows: int) -> ctypes.CDLL:
+def _library(rows: int, brief: int = BRIEF) -> ctypes.CDLL:
     """For so many rows. Beside an import, getting the interpreter back takes longer than most loops: they keep it."""
-    return _loaded(ctypes.PyDLL if rows < BRIEF else ctypes.CDLL)
+    return _loaded(ctypes.PyDLL if rows <= brief else ctypes.CDLL)
 
 
 @cache
