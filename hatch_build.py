@@ -31,7 +31,13 @@ def encoder(precision: str) -> Library:
 
 
 KB = Path("src/kb")
-LIBRARIES = [Library(KB / "search/libloops.so", KB / "search/loops.c"), encoder("f32"), encoder("bf16")]
+LOOPS = KB / "search/loops.c"
+LIBRARIES = [
+    Library(KB / "search/libloops.so", LOOPS),
+    Library(KB / "search/libloops_wide.so", LOOPS, ["-mcpu=x86_64_v2+avx2+fma"], fits=X86),
+    encoder("f32"),
+    encoder("bf16"),
+]
 # On x86-64 for every processor that numpy runs on, not for this one only. What needs more is marked in the source, and
 # checked when it is run.
 MACHINE = "-mcpu=x86_64_v2" if X86 else "-mcpu=baseline"

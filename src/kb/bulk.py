@@ -1,4 +1,4 @@
-"""Embedding that may wait: many texts of many callers, on all cores at once, and queries before all of it.
+"""Embedding that may wait: many texts of many callers, on all cores at once, and searches before it.
 
 Every core runs a batch of its own (a stream), which is faster than all cores on one batch: no core waits for another.
 Callers hand in token ids and may go on with something else meanwhile; they take turns, batch by batch, so that a note

@@ -8,7 +8,6 @@
 // Threads share the work of a text by taking the next part from a board. A helper that still sleeps is not waited for, and
 // one that lost its core to somebody else only for the part that it has taken: the others take the rest.
 
-#include <cpuid.h>
 #include <immintrin.h>
 #include <math.h>
 #include <pthread.h>
@@ -17,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "processor.h"
 
 #include PRODUCTS // encoder_f32.h or encoder_bf16.h: what follows is compiled for the processors that it is for
 
@@ -328,13 +329,8 @@ size_t encoder_weights_size(void) { return sizeof(Weights); }
 // Outputs whose weights lie together.
 int encoder_panel(void) { return PANEL; }
 
-// Whether the processor has the instructions, and the system keeps their registers.
-bool encoder_runs_here(void) {
-    unsigned a, b, c, d, kept, unused;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return false;
-    __asm__("xgetbv" : "=a"(kept), "=d"(unused) : "c"(0));
-    return (kept & REGISTERS) == REGISTERS && has_instructions();
-}
+// Whether there are the instructions that its products need.
+bool encoder_runs_here(void) { return runs_here(); }
 
 // NULL when memory or threads run out. Only where it runs.
 Encoder *encoder_open(const Weights *weights, int threads) {

@@ -1,21 +1,15 @@
 // How the encoder multiplies on a processor that does so with pairs of bfloat16, and adds them up in float32.
 
 enum {
-    REGISTERS = 0xE6, // that the system must keep
-    PANEL = 32,       // outputs whose weights lie together
-    TILE = 12,        // tokens at a time: sums of twelve times thirty-two fill twenty-four of the thirty-two registers
-    AHEAD = 2048,     // weights between what is used and what is asked for: 4 KB
+    PANEL = 32,   // outputs whose weights lie together
+    TILE = 12,    // tokens at a time: sums of twelve times thirty-two fill twenty-four of the thirty-two registers
+    AHEAD = 2048, // weights between what is used and what is asked for: 4 KB
 };
 
 typedef uint16_t Weight; // [outputs / PANEL][inputs / 2][PANEL][2]
 typedef uint16_t Input;
 
-static bool has_instructions(void) {
-    const unsigned wide = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & wide) != wide) return false;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16);
-}
+static bool runs_here(void) { return has_avx512_bf16(); }
 
 #pragma clang attribute push(__attribute__((target("fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"))), apply_to = function)
 

@@ -1,19 +1,15 @@
 // How the encoder multiplies on any processor with AVX2: in float32, by weights of 16 bits with a scale for each output.
 
 enum {
-    REGISTERS = 0x6, // that the system must keep
-    PANEL = 16,      // outputs whose weights lie together
-    TILE = 6,        // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
-    AHEAD = 2048,    // weights between what is used and what is asked for: 4 KB, some 300 ns
+    PANEL = 16,   // outputs whose weights lie together
+    TILE = 6,     // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
+    AHEAD = 2048, // weights between what is used and what is asked for: 4 KB, some 300 ns
 };
 
 typedef int16_t Weight; // [outputs / PANEL][inputs][PANEL]
 typedef float Input;
 
-static bool has_instructions(void) {
-    unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
-}
+static bool runs_here(void) { return has_avx2_and_fma(); }
 
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 

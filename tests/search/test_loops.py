@@ -1,5 +1,6 @@
 """The compiled loops do what a few lines of numpy would, for any number of rows, and refuse what they would misread."""
 
+from collections.abc import Iterator
 from ctypes import ArgumentError
 from pathlib import Path
 
@@ -12,6 +13,17 @@ from kb.search.signs import Bound, pack
 
 RANDOM = np.random.default_rng(23)
 SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # both sides of how far ahead they look
+
+
+@pytest.fixture(autouse=True, params=[loops.LIBRARY, loops.WIDE], ids=["plain", "wide"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every version of them that runs here."""
+    if request.param == loops.WIDE and loops._fastest() != loops.WIDE:
+        pytest.skip("the wide loops are for x86-64 with AVX2")
+    monkeypatch.setattr(loops, "_fastest", lambda: request.param)
+    loops._loaded.cache_clear()
+    yield
+    loops._loaded.cache_clear()
 
 
 def unit(count: int, dimensions: int) -> loops.Floats:
@@ -135,6 +147,7 @@ def test_an_array_that_would_be_misread_is_refused(vectors: loops.Floats) -> Non
 
 
 def test_where_they_were_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
     monkeypatch.setattr(loops, "LIBRARY", tmp_path / "libloops.so")
     loops._loaded.cache_clear()
     with pytest.raises(Unavailable, match="Run `make setup`"):

@@ -9,6 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __x86_64__
+#include "../processor.h"
+#else
+static bool has_avx2_and_fma(void) { return false; }
+#endif
+
 enum {
     LANES = 16,
     LINE = 64, // bytes that memory delivers at a time
@@ -142,3 +148,6 @@ int64_t loops_within_reach(const uint64_t *signs, const uint64_t *whole_signs, i
     }
     return reaching;
 }
+
+// Whether the version of these loops that is compiled for wider registers runs here.
+bool loops_run_wide(void) { return has_avx2_and_fma(); }

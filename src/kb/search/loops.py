@@ -6,7 +6,7 @@ whoever names rows must name such that there are.
 """
 
 import ctypes
-from ctypes import c_float, c_int64, c_void_p
+from ctypes import c_bool, c_float, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from kb.errors import Unavailable
 
 LIBRARY = Path(__file__).with_name("libloops.so")
+WIDE = Path(__file__).with_name("libloops_wide.so")  # the same for x86-64 with AVX2
 # Rows for which a loop takes a tenth of a millisecond at most: of whole vectors, and of anything else.
 BRIEF_VECTORS, BRIEF = 1024, 16_384
 
@@ -135,6 +136,13 @@ def _library(rows: int, brief: int = BRIEF) -> ctypes.CDLL:
     return _loaded(ctypes.PyDLL if rows <= brief else ctypes.CDLL)
 
 
+def _fastest() -> Path:
+    """Of those that run here."""
+    plain = ctypes.CDLL(str(LIBRARY))
+    plain.loops_run_wide.restype = c_bool
+    return WIDE if plain.loops_run_wide() else LIBRARY
+
+
 @cache
 def _loaded(kind: type[ctypes.CDLL]) -> ctypes.CDLL:
     floats, words = Many(np.float32), Many(np.uint64)
@@ -153,7 +161,7 @@ def _loaded(kind: type[ctypes.CDLL]) -> ctypes.CDLL:
         "within_reach": (words, words, count, words, numbers, numbers, floats, places, floats, count, places),
     }
     try:
-        library = kind(str(LIBRARY))
+        library = kind(str(_fastest()))
         for name, kinds in given.items():
             function = getattr(library, f"loops_{name}")
             function.argtypes = kinds
