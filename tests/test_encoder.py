@@ -63,6 +63,15 @@ def test_vectors_are_those_of_another_runtime_at_any_length(precision: Precision
         assert np.linalg.norm(found.astype(float) - expected) < NEAR[precision]
 
 
+def test_a_text_that_was_never_finished_is_in_no_others_way(precision: Precision) -> None:
+    own = Encoder(GRAPH, 2, precision)
+    first, second = texts(200, 20)
+    expected = own.begin(second)()
+    for _ in range(20):
+        own.begin(first)
+        assert (own.begin(second)() == expected).all()
+
+
 def test_a_text_has_the_same_vector_on_any_number_of_threads_beside_any_load(precision: Precision) -> None:
     crowd = texts(*range(1, 41)) * 5
     one, several = Encoder(GRAPH, 1, precision), [Encoder(GRAPH, threads, precision) for threads in (2, 3, 8)]

@@ -75,6 +75,8 @@ class Begun:
         self.done: Future[Vectors] = Future()
 
     def end(self) -> None:
+        if self.done.done():
+            return
         try:
             self.done.set_result(self._end())
         except Exception as wrong:  # noqa: BLE001 - it belongs to whoever asked
@@ -123,7 +125,7 @@ class SentenceEmbedder:
         self._pooling = files.pooling
         self._runtime = runtime
         self._precedence = precedence
-        self._querying = Lock()  # held by whoever uses `query`, `begin` or `whole` of the runtime
+        self._querying = Lock()  # held by whoever uses the runtime for a single text, or what is pending
         self._pending: Begun | None = None  # begun, and not ended yet
         streams = [partial(self._embedded, run) for run in runtime.streams]
         self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
@@ -176,7 +178,7 @@ class SentenceEmbedder:
         return self._recent.counts
 
     def _begin(self, window: Sequence[int]) -> Begun | None:
-        """None where another question is being embedded: then this one may as well begin when its vector is needed."""
+        """None while the runtime is busy: then this question may as well begin when its vector is needed."""
         if not self._querying.acquire(blocking=False):
             return None
         try:
@@ -193,9 +195,10 @@ class SentenceEmbedder:
         return Begun(lambda: self._vectors(end(), mask)[0])
 
     def _end(self, begun: Begun) -> Vectors:
-        with self._querying:
-            if self._pending is begun:
-                self._settle()
+        if not begun.done.done():  # by somebody else
+            with self._querying:
+                if self._pending is begun:
+                    self._settle()
         return begun.done.result()
 
     def _settle(self) -> None:

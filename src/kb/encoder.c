@@ -359,6 +359,7 @@ bool encoder_begin(Encoder *own, const int64_t *ids, int length) {
     if (length < 1 || length > POSITIONS) return false;
     for (int token = 0; token < length; token++)
         if (ids[token] < 0 || ids[token] >= WORDS) return false;
+    work(own); // what was begun and never finished
     own->length = length;
     embed(own, ids);
     pthread_mutex_lock(&own->lock);

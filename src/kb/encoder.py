@@ -91,12 +91,11 @@ class Encoder:
 
     def begin(self, ids: Ids) -> Callable[[], Floats]:
         """Have the helpers work on a text; what is returned joins in, and gives the unit vector of this one text."""
-        given = np.ascontiguousarray(ids, np.int64)
+        given, vectors = np.ascontiguousarray(ids, np.int64), np.empty((1, HIDDEN), np.float32)
         if not self._begin(self._opened, given.ctypes.data, len(given)):
             raise Unavailable(f"The embedding model has no text of these tokens: {ids}.")
 
         def finish() -> Floats:
-            vectors = np.empty((1, HIDDEN), np.float32)
             self._finish(self._opened, vectors.ctypes.data)
             return vectors
 

@@ -204,9 +204,10 @@ class WithEncoder:
         return self.begin(input_ids, attention_mask)()
 
     def begin(self, input_ids: Ids, attention_mask: Ids) -> Finish:
-        if input_ids.shape[1] >= LONG_QUERY:
+        length = np.count_nonzero(attention_mask)
+        if length >= LONG_QUERY:
             return self._begin_long(input_ids, attention_mask)
-        return self._encoder.begin(input_ids[0, : np.count_nonzero(attention_mask)])
+        return self._encoder.begin(input_ids[0, :length])
 
 
 class WithOnnxRuntime:
