@@ -18,7 +18,11 @@ is open.
 A tool answers with `structuredContent` and the same as compact JSON text. What the caller can mend is a result with
 `isError`; what is wrong with the protocol is a JSON-RPC error: -32700 not JSON, -32600 not a request, -32601 unknown
 method, -32602 unknown tool or malformed parameters, each with `data: {error_type, details}`. An argument that a tool
-does not know is refused by name. Messages are at most 4 MB."""
+does not know is refused by name. Messages are at most 4 MB.
+
+An argument that is not required may be null, which is the same as leaving it out, as is an empty string where a string
+is expected: clients in strict mode have to give every argument. Numbers and booleans may come as strings (`"5"`,
+`"0.2"`, `"true"`)."""
 
 
 def mcp_page(contracts: Mapping[str, type[Contract]] = CONTRACTS) -> str:

@@ -35,7 +35,8 @@ ALLOWED = {
 def schemas(value: Any) -> Iterator[dict[str, Any]]:
     """A schema and every schema inside it."""
     yield value
-    for inner in [*value.get("properties", {}).values(), *([value["items"]] if "items" in value else [])]:
+    items = [value["items"]] if "items" in value else []
+    for inner in [*value.get("properties", {}).values(), *items, *value.get("anyOf", [])]:
         yield from schemas(inner)
 
 
@@ -58,8 +59,10 @@ TOOLS = [(name, tool.listed) for name, contract in CONTRACTS.items() for tool in
 @pytest.mark.parametrize(("contract", "tool"), TOOLS, ids=lambda value: getattr(value, "name", value))
 def test_schemas_stay_within_what_common_clients_accept(contract: str, tool: Any) -> None:
     for schema in schemas(tool.input_schema):
-        assert schema.keys() <= ALLOWED
-        assert isinstance(schema["type"], str), "a list of types is refused by some"
+        assert schema.keys() <= ALLOWED | {"anyOf"}
+        assert isinstance(schema["type"], str) if "type" in schema else "anyOf" in schema, "a list of types is refused"
+        for option in schema.get("anyOf", []):
+            assert option.keys() <= ALLOWED - {"description", "default"}
     for schema in (tool.input_schema, tool.output_schema):
         assert schema["type"] == "object"
         assert "$ref" not in json.dumps(schema)
@@ -69,6 +72,33 @@ def test_schemas_stay_within_what_common_clients_accept(contract: str, tool: Any
         assert (
             name in tool.input_schema.get("required", []) or field.get("default") is not None or "default" not in field
         )
+
+
+@pytest.mark.parametrize(("contract", "tool"), TOOLS, ids=lambda value: getattr(value, "name", value))
+def test_what_is_optional_may_be_null(contract: str, tool: Any) -> None:
+    for schema in schemas(tool.input_schema):
+        for name, field in schema.get("properties", {}).items():
+            takes_null = {"type": "null"} in field.get("anyOf", [])
+            assert takes_null == (name not in schema.get("required", [])), name
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("contract", "tool", "asked"),
+    [("kb", "kb_search", "query"), ("kb-v3", "kb_search", "query"), ("knowledge", "knowledge-search", "query")],
+)
+@pytest.mark.parametrize("nothing", [None, ""])
+async def test_a_model_that_must_fill_in_everything_searches_unfiltered(
+    mcp: McpProcess, http: Http, contract: str, tool: str, asked: str, nothing: Any
+) -> None:
+    http.add_note("The cooper of Thornby bends staves over a cresset of glowing turf.")
+    fields = CONTRACTS[contract].tools[tool].listed.input_schema["properties"]
+    texts = [name for name, field in fields.items() if "anyOf" in field and field["anyOf"][0]["type"] == "string"]
+    filled = dict.fromkeys(fields) | dict.fromkeys(texts, nothing) | {asked: "cooper of Thornby"}
+    async with agent(mcp.at(contract)) as client:
+        plain = await client(tool, **{asked: "cooper of Thornby"})
+        assert plain["results"]
+        assert (await client(tool, **filled))["results"] == plain["results"]
 
 
 @pytest.mark.parametrize(("contract", "tool"), TOOLS, ids=lambda value: getattr(value, "name", value))

@@ -90,7 +90,7 @@ async def test_a_websocket_frame_of_5_mb_is_refused(mcp: McpProcess) -> None:
         ("kb", "kb_update_note", {"document_id": "memory", "text": "x"}),
         ("kb", "kb_get", {"document_id": 10**30}),
         ("kb", "kb_get", {"document_id": True}),
-        ("kb-v3", "kb_set_collection", {"document_id": "1", "collection": "memory"}),
+        ("kb-v3", "kb_set_collection", {"document_id": "one", "collection": "memory"}),
         ("knowledge", "knowledge-remove", {"document_id": "1", "confirm": True}),
         ("knowledge", "knowledge-remove", {"document_id": 1, "confirm": True}),
         ("knowledge", "knowledge-task-status", {"task_id": "1"}),
@@ -98,6 +98,16 @@ async def test_a_websocket_frame_of_5_mb_is_refused(mcp: McpProcess) -> None:
         ("kb", "kb_upload_chunk", {"upload_id": "x", "data": "AAAA", "chunk_index": -1}),
         ("kb", "kb_search", {"query": "x", "top": 101}),
         ("kb", "kb_search", {"query": "x", "fts_only": "yes"}),
+        ("kb", "kb_search", {"query": "x", "fts_only": 1}),
+        ("kb", "kb_search", {"query": "x", "top": "five"}),
+        ("kb", "kb_search", {"query": "x", "top": "5.5"}),
+        ("kb", "kb_search", {"query": "x", "top": "101"}),
+        ("kb", "kb_search", {"query": "x", "top": True}),
+        ("kb", "kb_search", {"query": "x", "min_score": "0,2"}),
+        ("kb", "kb_search", {"query": "x", "min_score": "nan"}),
+        ("kb", "kb_search", {"query": ""}),
+        ("kb", "kb_search", {"query": None}),
+        ("kb", "kb_update_note", {"document_id": 1, "text": "x", "expected_version": ""}),
     ],
 )
 async def test_what_cannot_be_is_refused(mcp: McpProcess, contract: str, tool: str, arguments: dict[str, Any]) -> None:
@@ -111,6 +121,9 @@ async def test_what_cannot_be_is_refused(mcp: McpProcess, contract: str, tool: s
 async def test_numbers_without_integers_and_nulls_are_understood(kb: Agent) -> None:
     assert not (await kb("kb_search", query="x", top=5.0, tags=None, doc_type=None)).failed
     assert (await kb("kb_search", query="x", top=5.5)).failed
+    assert not (await kb("kb_search", query="x", top="5", min_score="0.2", fts_only="true")).failed
+    assert not (await kb("kb_search", query="5", top=" 5.0 ", min_score="1e-1", fts_only="False")).failed
+    assert len((await kb("kb_search", query="x", top="1"))["results"]) <= 1
     assert "'color' is not an argument" in (await kb("kb_search", query="x", color=None))["error"]["message"]
 
 

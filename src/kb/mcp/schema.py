@@ -1,10 +1,11 @@
 """JSON schemas as every client takes them.
 
 OpenAI and Gemini reject more than the specification does, so what pydantic makes of a signature is flattened: no
-`$ref`, nothing but an object at the top, an optional argument has its plain type instead of `anyOf` with null.
+`$ref`, nothing but an object at the top. An optional argument is `anyOf` its type and null; Gemini refuses a list of
+types.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,12 +14,16 @@ from kb.nouns import Json
 
 # Words of JSON schema that mean nothing to an agent, or that common clients refuse.
 DROPPED = ("title", "additionalProperties", "$defs")
+# Words that are about an argument as a whole, null or not.
+ABOUT = ("description", "default")
+NULL: Json = {"type": "null"}
 
 
 def arguments_schema(schema: Json) -> Json:
     """The schema of a tool's arguments."""
     flat = _flat(schema, schema.get("$defs", {}))
-    return _object(_without_nulls(flat.get("properties", {})), flat.get("required", []))
+    required = flat.get("required", [])
+    return _object(_nullable(flat.get("properties", {}), required), required)
 
 
 def answer_schema(*shapes: Any, required: tuple[str, ...] = ()) -> Json:
@@ -52,19 +57,18 @@ def _flat(schema: Any, shapes: Mapping[str, Any]) -> Any:
     return flat
 
 
-def _without_nulls(properties: Json) -> Json:
-    """Arguments that may be left out as what they are when they are there. Null is taken for left out all the same."""
-    plain = {}
+def _nullable(properties: Json, required: Iterable[str] = ()) -> Json:
+    """Arguments that may be left out may also be null: a client in strict mode has to give every one."""
+    fields = {}
     for name, field in properties.items():
-        options: list[Json] = [option for option in field.get("anyOf", []) if option != {"type": "null"}]
-        plain[name] = {word: value for word, value in field.items() if word != "anyOf"}
-        if len(options) == 1:
-            plain[name] = options[0] | plain[name]
-        elif options:
-            plain[name]["anyOf"] = options
-        if "properties" in plain[name]:
-            plain[name]["properties"] = _without_nulls(plain[name]["properties"])
-    return plain
+        (plain,) = [option for option in field.get("anyOf", [field]) if option != NULL]
+        told = plain | field
+        about = {word: told[word] for word in ABOUT if word in told}
+        plain = {word: value for word, value in plain.items() if word not in ABOUT}
+        if "properties" in plain:
+            plain["properties"] = _nullable(plain["properties"], plain.get("required", ()))
+        fields[name] = (plain if name in required else {"anyOf": [plain, NULL]}) | about
+    return fields
 
 
 def _object(properties: Json, required: list[str]) -> Json:

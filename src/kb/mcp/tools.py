@@ -11,6 +11,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from kb.errors import InvalidRequest
+from kb.mcp.given import understood
 from kb.mcp.schema import answer_schema, arguments_schema
 from kb.nouns import Json
 
@@ -103,10 +104,8 @@ class Tool:
 
     def _checked(self, arguments: Mapping[str, Any]) -> BaseModel:
         known = {about.alias or name for name, about in self.model.model_fields.items()}
-        # Null stands for an argument that is left out, and some clients know no integers: 5.0 is 5.
-        given = {name: _whole(value) for name, value in arguments.items() if value is not None or name not in known}
         try:
-            return self.model.model_validate(given)
+            return self.model.model_validate(understood(arguments, self.listed.input_schema))
         except ValidationError as wrong:
             raise self._mistake(wrong, known) from wrong
 
@@ -145,7 +144,3 @@ def _shape(hint: Any) -> Shape:
     shape = get_args(hint)[1]
     assert isinstance(shape, Shape)
     return shape
-
-
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
