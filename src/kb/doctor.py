@@ -86,8 +86,7 @@ class Doctor:
     # The database
 
     def _file(self, *, fix: bool) -> Finding:  # noqa: ARG002 (nothing here can be mended)
-        with self._database.read() as tx:
-            damage = tx.damage()
+        damage = self._database.damage()
         if not damage:
             return Finding()
         return Finding(len(damage), f"The database file is damaged: {damage[0]}. Restore a backup.")
@@ -128,8 +127,7 @@ class Doctor:
     # What is made from the chunks
 
     def _fulltext(self, *, fix: bool) -> Finding:
-        with self._database.read() as tx:
-            damage = tx.fulltext.damage()
+        damage = self._database.fulltext_damage()
         if not damage:
             return Finding()
         if fix:

@@ -38,6 +38,16 @@ def test_a_healthy_engine_is_well_in_every_respect(http: Http) -> None:
     assert http("GET", "/api/v1/doctor?fix=perhaps").status == 422
 
 
+def test_nothing_is_found_while_documents_come_in(start_engine: StartEngine) -> None:
+    own = Http(start_engine().url)
+    examined(own)
+    jobs = [own("POST", "/api/v1/jobs", {"text": f"Note {number} of an import"}).json["job_id"] for number in range(60)]
+    for _ in range(40):
+        assert wrong(examined(own)) == {}
+    assert [own.ended(job)["status"] for job in jobs] == ["completed"] * 60
+    assert wrong(examined(own)) == {}
+
+
 def test_each_damage_is_named_and_mended(start_engine: StartEngine, tmp_path: Path) -> None:
     engine = start_engine()
     own = Http(engine.url)

@@ -131,6 +131,20 @@ def test_integrity_check_passes_in_a_process_that_knows_nothing_of_kb(database: 
     plain.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('integrity-check')").fetchall()
 
 
+def test_a_check_after_somebody_elses_write_finds_nothing(database: SQLiteDatabase) -> None:
+    """What a connection knows about the full text from its last check is out of date by the next."""
+
+    def write(number: int) -> None:
+        with database.write() as tx:
+            tx.fulltext.add(number, "a title", "", f"words and number{number}")
+
+    for number in range(1, 6):
+        writer = threading.Thread(target=write, args=(number,))
+        writer.start()
+        writer.join()
+        assert (database.damage(), database.fulltext_damage()) == ([], [])
+
+
 def test_a_pause_empties_the_log_and_work_does_not(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     log = database.path.with_name("kb.db-wal")
     put(database, "busy")

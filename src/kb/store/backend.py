@@ -42,10 +42,6 @@ class FullText(Protocol):
         """Every chunk that has a row."""
         ...
 
-    def damage(self) -> list[str]:
-        """What is wrong inside the index, as the backend says it."""
-        ...
-
     def rebuild(self) -> None:
         """Make the index anew from its own rows."""
         ...
@@ -111,10 +107,6 @@ class Transaction(Protocol):
         """A copy of the whole database as this transaction sees it, into an empty file."""
         ...
 
-    def damage(self) -> list[str]:
-        """What is wrong with the database itself, apart from the full text."""
-        ...
-
     def broken_references(self) -> list[str]:
         """For each row that refers to one that is not there, the table it is in."""
         ...
@@ -148,6 +140,14 @@ class Database(Protocol):
 
     def settle(self) -> None:
         """Return once no write, with what follows its commit, is under way."""
+        ...
+
+    def damage(self) -> list[str]:
+        """What is wrong with the database itself, apart from the full text, as the backend says it."""
+        ...
+
+    def fulltext_damage(self) -> list[str]:
+        """What is wrong inside the full-text index, as the backend says it."""
         ...
 
     def size_bytes(self) -> int: ...

@@ -45,10 +45,6 @@ class SQLiteFullText:
     def ids(self) -> NDArray[np.int64]:
         return np.array([id_ for (id_,) in self._connection.execute("SELECT rowid FROM chunks_fts")], np.int64)
 
-    def damage(self) -> list[str]:
-        found = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(chunks_fts)")]
-        return [] if found == ["ok"] else found
-
     def rebuild(self) -> None:
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
 
