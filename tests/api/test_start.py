@@ -58,9 +58,26 @@ def test_a_missing_model_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
-def test_the_data_folder_is_private(tmp_path: Path, start_engine: StartEngine) -> None:
+def open_to_others(folder: Path) -> list[str]:
+    return [path.name for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+
+
+def test_everything_in_the_data_folder_is_private(tmp_path: Path, start_engine: StartEngine) -> None:
+    engine = start_engine()
+    assert Http(engine.url).add_file("secret.txt", b"a file of mine").json["status"] == "completed"
+    held = {path.name for path in (tmp_path / "data").iterdir()}
+    assert held >= {"kb.db", "kb.db-wal", "kb.db-shm", "originals", "engine.lock"}
+    assert open_to_others(tmp_path / "data") == []
+
+
+def test_what_an_older_kb_left_open_to_others_is_made_private(tmp_path: Path, start_engine: StartEngine) -> None:
+    engine = start_engine()
+    assert Http(engine.url).add_file("secret.txt", b"a file of mine").json["status"] == "completed"
+    engine.stop(signal.SIGKILL)  # what lies beside the database stays there
+    for path in (tmp_path / "data", *(tmp_path / "data").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     start_engine()
-    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert open_to_others(tmp_path / "data") == []
 
 
 def test_status_says_what_runs(http: Http) -> None:

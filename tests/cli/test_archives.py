@@ -31,7 +31,9 @@ def test_a_backup_restored_elsewhere_answers_the_same(own: Kb, start_engine: Sta
     assert restored.json["originals"] == 1
     refused = own("restore", "kb.tar", "--data-dir", str(tmp_path / "copy"))
     assert (refused.code, "not empty" in refused.err) == (4, True)
-    assert own("restore", "kb.tar", "--data-dir", str(tmp_path / "copy"), "--force").code == 0
+    replaced = own("restore", "kb.tar", "--data-dir", str(tmp_path / "copy"), "--force")
+    assert replaced.code == 0
+    assert f"Start it with: kb serve --data-dir {tmp_path / 'copy'}\n" in replaced.out
 
     copy = Kb(start_engine(tmp_path / "copy").url, tmp_path)
     assert [copy(*words).json["results"] for words in asked] == before

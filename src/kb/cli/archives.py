@@ -66,6 +66,7 @@ def _saved(args: argparse.Namespace, answer: "Json") -> int:
 
 
 def restore(args: argparse.Namespace) -> int:
+    import shlex
     from dataclasses import asdict
     from pathlib import Path
 
@@ -78,7 +79,8 @@ def restore(args: argparse.Namespace) -> int:
     if args.json:
         print_json(asdict(done) | {"data_dir": str(folder)})
     else:
-        print(f"{folder} is as it was on {done.created_at}, with {done.originals} originals. Start it with: kb serve")
+        start = f"kb serve --data-dir {shlex.quote(str(folder))}" if args.data_dir else "kb serve"
+        print(f"{folder} is as it was on {done.created_at}, with {done.originals} originals. Start it with: {start}")
         if done.missing:
             print(f"{done.missing} originals were not there when the backup was made; their text is.")
     return 0

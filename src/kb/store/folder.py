@@ -1,12 +1,16 @@
 """The data folder: private to its user, and to one engine at a time."""
 
 import fcntl
+import logging
 import os
 import shutil
+import stat
 from pathlib import Path
 from typing import IO
 
 from kb.errors import Conflict, StorageFull
+
+log = logging.getLogger(__name__)
 
 LOCK = "engine.lock"
 RESTORED = "restored"  # a folder with a verified backup, which takes the place of everything beside it
@@ -46,11 +50,24 @@ class DataFolder:
         lock.flush()
         self._lock = lock
         self._finish_restore()
+        self._make_private()
 
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _make_private(self) -> None:
+        """Only the owner may read what lies here: an older kb was not that strict."""
+        for name, _, files in os.walk(self.path):
+            folder = Path(name)
+            for entry in (folder, *(folder / file for file in files)):
+                mode = entry.lstat().st_mode
+                if mode & 0o077 and not stat.S_ISLNK(mode):
+                    try:
+                        entry.chmod(stat.S_IMODE(mode) & 0o700)
+                    except OSError as error:  # it belongs to another user; the folder itself is closed to others
+                        log.warning("%s cannot be made private: %s", entry, error.strerror)
 
     def _finish_restore(self) -> None:
         """A restore that got as far as its verified folder is carried through, however often it is interrupted.
@@ -76,6 +93,7 @@ class DataFolder:
 
 
 def private(name: str, flags: int) -> int:
+    """An opener that makes a new file readable to its owner only."""
     return os.open(name, flags, 0o600)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kb.errors import StorageFull, TooLarge, Unavailable
 from kb.store.backend import Transaction
-from kb.store.folder import sync_folder
+from kb.store.folder import private, sync_folder
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Staged:
         self._hash = hashlib.sha256()
         self._head = b""
         self._tail = b""
-        self._file = path.open("xb")
+        self._file = open(path, "xb", opener=private)  # noqa: SIM115 - closed by `close`
 
     def write(self, data: bytes) -> None:
         self._budget.take(len(data))

@@ -5,10 +5,11 @@ takes the lock before it begins, so it never fails half-way with "busy"; what ap
 of ours.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -237,7 +238,7 @@ class SQLiteDatabase:
 
 def connect(path: Path) -> apsw.Connection:
     """One connection with sqlite-vec loaded, every pragma confirmed, and a view on the vocabulary."""
-    connection = apsw.Connection(str(path))
+    connection = private_file(path)
     connection.set_busy_timeout(BUSY_MS)
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
@@ -251,9 +252,16 @@ def connect(path: Path) -> apsw.Connection:
     return connection
 
 
+def private_file(path: Path) -> apsw.Connection:
+    """A connection to a file that only its owner may read; SQLite gives the files beside it the same permissions."""
+    with suppress(OSError):  # what is wrong, SQLite will say
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return apsw.Connection(str(path))
+
+
 def copy_into(connection: apsw.Connection, path: Path) -> None:
     """A consistent copy, in one file, of what the connection sees; inside a transaction, of that moment."""
-    copy = apsw.Connection(str(path))
+    copy = private_file(path)
     try:
         copy.pragma("synchronous", "OFF")  # a copy that is not finished is worth nothing anyway
         with copy.backup("main", connection, "main") as backup:
