@@ -225,7 +225,7 @@ class Doctor:
     def _originals_missing(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can bring a file back)
         with self._database.read() as tx:
             files = health.files(tx)
-        gone = [row for row in files if not self._originals.path(row["content_hash"]).exists()]
+        gone = [row for row in files if not self._originals.has(row["content_hash"])]
         lost = [row["id"] for row in gone if row["ours"]]
         if lost:
             return found(lost, "The originals of {n} documents are gone: add those files again; first {first}.", 0)

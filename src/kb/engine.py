@@ -220,9 +220,9 @@ class Engine:
             row = documents.find(tx, ref)
             if row["doc_type"] == "note":
                 return Original(f"note-{row['id']}.md", "text/markdown", text=documents.text(tx, row["id"]))
-        path = self.originals.path(row["content_hash"])
-        if not path.exists():
+        if not self.originals.has(row["content_hash"]):
             raise NotFound(f"The original of document {row['id']} is not kept here; only its text is.")
+        path = self.originals.verified(row["content_hash"])
         return Original(row["filename"], row["media_type"], path=path)
 
     def edit_tags(self, ref: str, add: list[str], remove: list[str]) -> Document:

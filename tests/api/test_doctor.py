@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from kb.store.sqlite.database import connect
 from support import Http, StartEngine
 
@@ -109,8 +111,8 @@ def test_a_damaged_full_text_index_is_made_anew(start_engine: StartEngine, tmp_p
     engine = start_engine()
     Http(engine.url).add_note("The platypus sleeps in the river bank")
     engine.stop()
-    connection = connect(tmp_path / "data" / "kb.db")
-    connection.execute("UPDATE chunks_fts_content SET c2 = 'something else entirely'")
+    with apsw.Connection(str(tmp_path / "data" / "kb.db")) as connection:
+        connection.execute("UPDATE chunks_fts_content SET c2 = 'something else entirely'")
     connection.close()
     own = Http(start_engine().url)
     assert wrong(examined(own)) == {"full-text index": 1}

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from kb import terms
-from kb.errors import KBError
+from kb.errors import Conflict, KBError
 from kb.store import chunks, documents, jobs, notes
-from kb.store.sqlite import migrate as migrations
 from kb.store.sqlite.database import SQLiteDatabase, connect
 from kb.store.sqlite.migrate import migrate
+from kb.store.sqlite.schema import MIGRATIONS
 
-FIRST = (migrations.FOLDER / "0001_v2.sql").read_text()
+FIRST = (MIGRATIONS / "0001_v2.sql").read_text()
 
 
 @pytest.fixture
@@ -105,6 +105,40 @@ def test_unfinished_jobs_end_as_failed_with_a_reason(v2: Path) -> None:
     assert found["j3"].status == "failed"
     assert found["j3"].error is not None
     assert "add it again" in found["j3"].error.message
+
+
+TRIGGER = "CREATE TRIGGER thief AFTER INSERT ON chunks BEGIN DELETE FROM tags; END"
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (TRIGGER, "trigger named 'thief'"),
+        ("CREATE VIEW spy AS SELECT * FROM documents", "view named 'spy'"),
+        ("CREATE TABLE loot (text)", "table named 'loot'"),
+        ("CREATE INDEX slow ON tags (upper(tag))", "index named 'slow'"),
+        ("DROP TABLE tags; CREATE TABLE tags (document_id INTEGER, tag)", "'tags' in the database file is not"),
+        ("DROP TRIGGER chunks_ad", "no trigger named 'chunks_ad'"),
+        (f"DROP TRIGGER chunks_ai; {TRIGGER.replace('thief', 'chunks_ai')}", "trigger 'chunks_ai' in the database"),
+    ],
+)
+def test_a_file_with_anything_that_kb_did_not_make_is_refused_by_name(v2: Path, statement: str, named: str) -> None:
+    connection = connect(v2)
+    connection.execute(statement).fetchall()
+    connection.close()
+    before = v2.read_bytes()
+    with pytest.raises(Conflict, match=named):
+        opened(v2)
+    assert v2.read_bytes() == before
+
+
+def test_a_trigger_in_a_present_file_is_refused_too(v2: Path) -> None:
+    opened(v2).close()
+    connection = connect(v2)
+    connection.execute(TRIGGER)
+    connection.close()
+    with pytest.raises(Conflict, match="trigger named 'thief'"):
+        opened(v2)
 
 
 def test_orphans_are_counted_in_the_log(v2: Path, caplog: pytest.LogCaptureFixture) -> None:

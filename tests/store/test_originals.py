@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
-from kb.errors import TooLarge
+from kb.errors import Conflict, NotFound, TooLarge
 from kb.settings import Settings
 from kb.store.originals import Originals
 from kb.store.sqlite import database
@@ -169,3 +169,32 @@ def test_a_file_that_cannot_be_removed_harms_nobody(originals: Originals, tmp_pa
     assert originals.clear() == 0
     originals.sweep(set())
     assert files(tmp_path) == ["inside"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../kb.db", "/etc/passwd", "", "aa", SHA256.upper(), SHA256 + "\n", SHA256[:-1], 7, None]
+)
+def test_only_a_sha256_becomes_a_path(tmp_path: Path, name: Any) -> None:
+    """What stands in a database, restored or of v2, decides nothing about other files."""
+    outside = tmp_path / "kb.db"
+    outside.write_bytes(b"precious")
+    originals = Originals(tmp_path, 1000)
+    with pytest.raises(NotFound, match="not a sha256"):
+        originals.path(name)
+    assert not originals.has(name)
+    originals.remove(name)
+    assert outside.read_bytes() == b"precious"
+
+
+def test_an_original_whose_bytes_changed_is_not_handed_out(tmp_path: Path) -> None:
+    originals = Originals(tmp_path, 1000)
+    with originals.stage() as staged:
+        staged.write(DATA)
+        staged.sync()
+        originals.keep(staged)
+    assert originals.verified(SHA256).read_bytes() == DATA
+    before = originals.path(SHA256).stat()
+    originals.path(SHA256).write_bytes(DATA[:-1] + bytes([DATA[-1] ^ 1]))
+    os.utime(originals.path(SHA256), ns=(before.st_atime_ns, before.st_mtime_ns))  # a disk that forgets says nothing
+    with pytest.raises(Conflict, match=r"damaged.*kb doctor"):
+        originals.verified(SHA256)

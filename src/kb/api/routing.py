@@ -39,7 +39,7 @@ ERROR_SCHEMA: dict[str, Any] = {
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route, for the OpenAPI document."""
-    always = (401, 403, 413, 422, 500, 503, 507)
+    always = (401, 403, 409, 413, 422, 500, 503, 507)  # 409: what is stored is damaged
     return {
         status: {
             "description": ", ".join(dict.fromkeys(cls.code for cls in every_error() if cls.http_status == status)),

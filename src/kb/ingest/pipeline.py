@@ -153,7 +153,7 @@ class Pipeline:
         if request.is_note:
             yield Part("text", request.text or "")
             return
-        source = Source(self._originals.path(request.content_hash), request.filename or "", request.force_ocr)
+        source = Source(self._originals.verified(request.content_hash), request.filename or "", request.force_ocr)
 
         def before_ocr() -> None:
             """Seconds a page: a scan that looked like a small file must not keep the small ones waiting."""

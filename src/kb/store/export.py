@@ -7,7 +7,7 @@ from pathlib import Path
 from kb.nouns import Json, wire
 from kb.store import chunks, documents, notes
 from kb.store.backend import Row, Transaction
-from kb.store.originals import storage_errors
+from kb.store.originals import is_sha256, storage_errors
 
 PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
 
@@ -21,7 +21,7 @@ def write_lines(tx: Transaction, path: Path) -> list[str]:
     with storage_errors(), path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows(tx):
             file.write(json.dumps(line(tx, row), ensure_ascii=False, separators=(",", ":")) + "\n")
-            if row["doc_type"] != "note":
+            if row["doc_type"] != "note" and is_sha256(row["content_hash"]):
                 originals.add(row["content_hash"])
     return sorted(originals)
 

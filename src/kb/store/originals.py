@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from kb.errors import StorageFull, TooLarge, Unavailable
+from kb.errors import Conflict, NotFound, StorageFull, TooLarge, Unavailable
 from kb.store.backend import Transaction
 from kb.store.folder import private, sync_folder
 
@@ -167,10 +167,37 @@ class Originals:
         return self._budget.held
 
     def path(self, sha256: str) -> Path:
+        """Where an original lies. Only a sha256 becomes a path: the database may be damaged, or made by another."""
+        if not is_sha256(sha256):
+            raise NotFound("There is no original: what the database has in place of its hash is not a sha256.")
         return self._folder / sha256[:2] / sha256
 
+    def has(self, sha256: str) -> bool:
+        return is_sha256(sha256) and self.path(sha256).is_file()
+
+    def is_sound(self, sha256: str) -> bool:
+        """Whether the file's bytes are still those that it is named by; raises NotFound if it is not there."""
+        try:
+            with self.path(sha256).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        except FileNotFoundError as gone:
+            raise NotFound("The original is not kept here; only its text is.") from gone
+        except OSError as broken:
+            log.warning("the original %s cannot be read: %s", sha256, broken.strerror)
+            return False
+
+    def verified(self, sha256: str) -> Path:
+        """Where an original lies whose bytes are as they were put in; hashing 100 MB takes a tenth of a second."""
+        if not self.is_sound(sha256):
+            raise Conflict(
+                f"The original {sha256[:12]}… is damaged: its bytes changed on the disk. `kb doctor` names its "
+                "documents. Add the file again, or restore a backup."
+            )
+        return self.path(sha256)
+
     def remove(self, sha256: str) -> None:
-        discard(self.path(sha256))
+        if is_sha256(sha256):
+            discard(self.path(sha256))
 
     def check(self) -> None:
         """Whether a file could be received now; raises StorageFull when not."""
@@ -220,7 +247,12 @@ def in_use(tx: Transaction) -> list[str]:
     """The hash of every original that a document names, or a job that is not done with it."""
     found = set(tx.column(OF_DOCUMENTS))
     found.update(json.loads(payload).get("content_hash", "") for payload in tx.column(OF_JOBS))
-    return sorted(hash_ for hash_ in found if SHA256.fullmatch(hash_))
+    return sorted(filter(is_sha256, found))
+
+
+def is_sha256(value: object) -> bool:
+    """Whether this is the hash of an original; v2 and damaged files may have anything in its place."""
+    return isinstance(value, str) and SHA256.fullmatch(value) is not None
 
 
 def is_named(tx: Transaction, sha256: str) -> bool:

@@ -18,15 +18,18 @@ import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
 
-from kb.errors import KBError, StorageFull, Unavailable
+from kb.errors import Conflict, KBError, StorageFull, Unavailable
 from kb.store.backend import Row
 from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
+WHAT_TO_DO = "`kb doctor` names what is damaged, `kb doctor --fix` mends what can be mended; else restore a backup."
 IDLE_SECONDS = 3.0  # without a write, until the log is folded into the file
 
-# (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked.
+# (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked. The file
+# may be damaged, or made by another: functions in its schema are not trusted, a damaged page is an error, and no page
+# is mapped, as reading a mapped one beyond the file's end would end the process.
 PRAGMAS: tuple[tuple[str, str, Any], ...] = (
     ("journal_mode", "wal", "wal"),
     ("synchronous", "FULL", 2),
@@ -34,6 +37,9 @@ PRAGMAS: tuple[tuple[str, str, Any], ...] = (
     ("secure_delete", "ON", 1),
     ("journal_size_limit", str(16 * 2**20), 16 * 2**20),
     ("temp_store", "MEMORY", 2),
+    ("trusted_schema", "OFF", 0),
+    ("cell_size_check", "ON", 1),
+    ("mmap_size", "0", 0),
     ("cache_size", "-8000", -8000),  # kB, for each of some dozens of threads; the system keeps pages too
 )
 
@@ -243,6 +249,7 @@ def connect(path: Path) -> apsw.Connection:
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
     connection.enable_load_extension(False)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)  # no SQL writes what virtual tables or the schema are kept in
     for name, value, expected in PRAGMAS:
         connection.pragma(name, value)
         actual = connection.pragma(name)
@@ -278,6 +285,8 @@ def translated() -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise_ours(error)
+    except UnicodeDecodeError as error:
+        raise Conflict(f"A text in the database is damaged ({error.reason}). {WHAT_TO_DO}") from error
 
 
 def raise_ours(error: apsw.Error) -> NoReturn:
@@ -289,5 +298,5 @@ def raise_ours(error: apsw.Error) -> NoReturn:
             "permissions, then try again."
         ) from error
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        raise KBError(f"The database file is damaged or is not one ({error}). Restore a backup.") from error
+        raise Conflict(f"The database file is damaged or is not one ({error}). {WHAT_TO_DO}") from error
     raise KBError(f"The database refused a statement: {error}") from error

@@ -15,12 +15,13 @@ import apsw
 from kb.errors import KBError
 from kb.nouns import DOC_TYPES
 from kb.store.folder import sync_folder
+from kb.store.sqlite import schema
 from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
+from kb.store.sqlite.schema import MIGRATIONS
 from kb.times import now
 
 log = logging.getLogger(__name__)
 
-FOLDER = Path(__file__).parent / "migrations"
 RECORD = "INSERT INTO migrations (version, applied_at) VALUES (:version, :now)"
 DERIVE = """
 UPDATE documents
@@ -47,9 +48,10 @@ def migrate(path: Path, segment: Segment) -> None:
         connection = connect(path)
         try:
             done = applied(connection)
+            schema.check(connection, done)
             if done == 1:
                 keep_copy(connection, Path(f"{path}.v2"))
-            for number, file in enumerate(sorted(FOLDER.glob("*.sql")), start=1):
+            for number, file in enumerate(sorted(MIGRATIONS.glob("*.sql")), start=1):
                 if number > done:
                     apply(connection, number, file.read_text(encoding="utf-8"), segment)
         finally:
@@ -59,7 +61,7 @@ def migrate(path: Path, segment: Segment) -> None:
 def applied(connection: apsw.Connection) -> int:
     """The number of the last migration that this file has; 1 is a file of v2, which kept no record."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    known = len(list(FOLDER.glob("*.sql")))
+    known = len(list(MIGRATIONS.glob("*.sql")))
     if "migrations" in tables:
         version = int(one(connection, "SELECT max(version) FROM migrations"))
         if version > known:

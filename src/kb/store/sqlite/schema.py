@@ -1,0 +1,79 @@
+"""Whether a database file has the schema that kb's migrations make, and nothing else.
+
+A file may be restored from anywhere. A trigger or a view in it would run with every statement of ours, so a file with
+anything that the migrations do not make is refused by name, before anything else reads it.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import apsw
+import sqlite_vec
+
+from kb.errors import Conflict
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+# Tables inside virtual tables are their own affair, and they differ between versions of sqlite-vec.
+TABLES = "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')"
+COLUMNS = "SELECT name, upper(type), pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid"
+OTHERS = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
+VIRTUAL = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"
+OWN_OF_SQLITE = ("sqlite_", "migrations")  # statistics and sequences; the record of migrations is made beside them
+
+
+def check(connection: apsw.Connection, version: int) -> None:
+    """Refuse a file that differs from what the migrations up to `version` make."""
+    found, wanted = things(connection), expected(version)
+    if foreign := sorted(found.keys() - wanted.keys()):
+        kind, name = foreign[0]
+        raise Conflict(
+            f"The database file has a {kind} named {name!r}, which kb did not make. Nothing was changed. Take a backup "
+            f'that you trust, or remove it with another program: DROP {kind.upper()} "{name}".'
+        )
+    if missing := sorted(wanted.keys() - found.keys()):
+        kind, name = missing[0]
+        raise Conflict(f"The database file has no {kind} named {name!r}: it is damaged. Restore a backup.")
+    if changed := sorted(key for key, shape in wanted.items() if found[key] != shape):
+        kind, name = changed[0]
+        raise Conflict(
+            f"The {kind} {name!r} in the database file is not the one that kb makes. Nothing was changed. Restore a "
+            "backup that you trust."
+        )
+
+
+def things(connection: apsw.Connection) -> dict[tuple[str, str], str]:
+    """Everything in the schema by kind and name, with what must be the same for it to be the thing that is meant."""
+    found: dict[tuple[str, str], str] = {}
+    kind: Any
+    name: Any
+    sql: Any
+    for name, without_rowid in connection.execute(TABLES).fetchall():
+        if not name.startswith(OWN_OF_SQLITE):
+            columns = connection.execute(COLUMNS, (name,)).fetchall()
+            found["table", name] = repr((columns, without_rowid))
+    for name, sql in connection.execute(VIRTUAL).fetchall():
+        found["table", name] += normalised(sql)
+    for kind, name, table, sql in connection.execute(OTHERS).fetchall():
+        found[kind, name] = f"{table}: {normalised(sql)}"
+    return found
+
+
+def normalised(sql: str) -> str:
+    """A statement without what may differ: blanks, quotes, and the size of vectors, which the model decides."""
+    return re.sub(r"float\[\d+\]", "float[]", re.sub(r"[\s\"'`]+", " ", sql).strip().lower())
+
+
+@cache
+def expected(version: int) -> dict[tuple[str, str], str]:
+    """What a file has that the migrations up to `version` were applied to."""
+    connection = apsw.Connection(":memory:")
+    try:
+        connection.enable_load_extension(True)
+        connection.load_extension(sqlite_vec.loadable_path())
+        for file in sorted(MIGRATIONS.glob("*.sql"))[:version]:
+            connection.execute(file.read_text(encoding="utf-8")).fetchall()
+        return things(connection)
+    finally:
+        connection.close()
