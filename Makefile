@@ -13,7 +13,7 @@ setup: $(STAMP)
 $(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*.[ch] src/kb/search/*.c) src/kb/model.py src/kb/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r lock/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/pip uninstall --quiet --yes ziglang
 	$(BIN)/python -m kb.model install
@@ -73,12 +73,14 @@ endif
 
 # Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
+# OpenVINO's reporter stays out of them: it contacts an analytics service. So locks are installed with --no-deps.
+SILENT := --no-emit-package openvino-telemetry
 lock:
-	$(LOCK) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
+	$(LOCK) $(SILENT) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
 	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
 	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
-	$(LOCK) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
+	$(LOCK) $(SILENT) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/lib*.so src/kb/search/lib*.so

@@ -8,7 +8,7 @@ WORKDIR /build
 COPY lock/cuda.txt lock/
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
-    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes -r lock/cuda.txt
+    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/cuda.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \

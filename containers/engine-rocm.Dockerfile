@@ -10,7 +10,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends python3 pyth
 COPY lock/rocm.txt lock/
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
-    python3 -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes -r lock/rocm.txt
+    python3 -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/rocm.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \

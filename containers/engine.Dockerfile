@@ -7,7 +7,7 @@ WORKDIR /build
 COPY lock/engine.txt lock/
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
-    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes -r lock/engine.txt
+    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/engine.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \

@@ -7,7 +7,7 @@ WORKDIR /build
 COPY lock/mcp.txt lock/
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
-    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes -r lock/mcp.txt
+    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/mcp.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 # What is not named here stays out: the engine, its store and its model.
 COPY src/kb/__init__.py src/kb/client.py src/kb/errors.py src/kb/gate.py src/kb/logs.py src/kb/measures.py \

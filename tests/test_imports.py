@@ -153,6 +153,11 @@ def test_the_mcp_servers_lock_holds_neither_model_runtime_nor_engine() -> None:
     assert not named & {"onnxruntime", "openvino", "numpy", "tokenizers", "fastapi", "apsw"}
 
 
+@pytest.mark.parametrize("lock", sorted((SOURCE.parent / "lock").glob("*.txt")), ids=lambda path: path.name)
+def test_no_lock_installs_what_reports_to_an_analytics_service(lock: Path) -> None:
+    assert "\nopenvino-telemetry==" not in lock.read_text(encoding="utf-8")
+
+
 def test_the_image_of_the_mcp_server_holds_what_it_imports_and_nothing_of_the_engine() -> None:
     dockerfile = (SOURCE.parent / "containers" / "mcp.Dockerfile").read_text(encoding="utf-8")
     copied = set(re.findall(r"src/kb/(\w+)(?:\.py)?\b", dockerfile)) - {"__init__"}

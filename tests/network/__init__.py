@@ -1,0 +1,1 @@
+"""Proof that kb opens no connection of its own."""
