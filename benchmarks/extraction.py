@@ -185,8 +185,9 @@ def ask(client: Client, folder: Path) -> tuple[int, int, list[list[str]]]:
 def place_of(client: Client, question: Json, pages: set[int], tags: list[str]) -> int | None:
     answer: Any = client.search(question["text"], top=TOP, tags=tags)
     for place, hit in enumerate(answer["results"], 1):
-        if hit["filename"] == question["doc"] and hit["anchor"].get("page") in pages:
-            return place
+        for at in (hit, *hit.get("also_in", ())):
+            if at["filename"] == question["doc"] and at["anchor"].get("page") in pages:
+                return place
     return None
 
 

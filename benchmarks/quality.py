@@ -79,7 +79,8 @@ def ask_all(engine: EngineProcess, data: EvaluationSet, mode: Mode) -> list[floa
 def ranking(connection: Connection, question: Question, mode: Mode) -> list[str]:
     """The documents, each at the place of its best passage."""
     answer = connection.search(question.text, top=TOP, mode=mode, tags=question.tags)
-    return list(dict.fromkeys(str(hit["source_path"]) for hit in answer["results"]))
+    places = [place for hit in answer["results"] for place in (hit, *hit.get("also_in", ()))]
+    return list(dict.fromkeys(str(place["source_path"]) for place in places))
 
 
 def row(outcome: Outcome) -> list[str]:

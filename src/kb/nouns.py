@@ -234,6 +234,18 @@ class Explanation:
     matched_terms: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Another passage with the same text as a hit."""
+
+    document_id: int
+    chunk_id: int
+    title: str
+    filename: str | None
+    source_path: str | None
+    anchor: Anchor
+
+
 @dataclass(frozen=True)
 class Hit:
     chunk_id: int
@@ -253,6 +265,8 @@ class Hit:
     updated_at: str | None
     version: int
     truncated: bool | None = absent()  # true when max_tokens cut the text
+    also_in: list[Copy] | None = absent()  # where else the same text stands; only the best of them is a result
+    also_in_more: int | None = absent()  # how many further copies are not named
     explain: Explanation | None = absent()
 
 

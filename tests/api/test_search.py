@@ -204,3 +204,17 @@ def test_json_is_read_by_any_of_its_names(http: Http, kind: str) -> None:
 def test_a_body_that_is_not_a_json_object_is_refused(http: Http, body: bytes, kind: str) -> None:
     refused = http("POST", "/api/v1/search", raw=body, Content_Type=kind)
     assert (refused.status, refused.json["error"]["code"]) == (422, "invalid_request")
+
+
+def test_copies_of_a_passage_are_one_result(http: Http) -> None:
+    text = "The tide table of Quenby harbour hangs beside the weighing room."
+    ids = {http.add_note(text, tags=["copies", str(number)]) for number in range(3)}
+    http.add_note("Another tide table lies in the archive of the harbour.", tags=["copies"])
+    first, second = http.search("tide table of Quenby", tags=["copies"])["results"]
+    assert "also_in" not in second
+    assert {first["document_id"], *(copy["document_id"] for copy in first["also_in"])} == ids
+    assert first["also_in"][0].keys() == {"document_id", "chunk_id", "title", "filename", "source_path", "anchor"}
+    (alone, _) = http.search("tide table of Quenby", tags=["copies"], top=2)["results"]
+    assert alone == first
+    (only,) = http.search("tide table of Quenby", tags=["copies", "1"])["results"]
+    assert "also_in" not in only

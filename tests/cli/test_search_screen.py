@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kb.cli.screen import width
-from kb.cli.search import citation, explained, matching
+from kb.cli.search import citation, copies, explained, matching
 
 from .conftest import Kb, Serve
 
@@ -50,6 +50,18 @@ def test_wide_characters_fit_the_terminal_too(serve: Serve, tmp_path: Path) -> N
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colour_can_be_refused(serve: Serve, tmp_path: Path, environment: dict[str, str]) -> None:
     assert "\x1b" not in engine(serve, tmp_path, hit()).on_terminal("search", "boiler", **environment).out
+
+
+def test_copies_are_told_on_one_line(serve: Serve, tmp_path: Path) -> None:
+    there = {"document_id": 9, "chunk_id": 1, "title": "Old", "filename": "old.pdf", "source_path": "/srv/old.pdf"}
+    here = {"document_id": 7, "chunk_id": 2, "title": "Handbook", "filename": None, "source_path": None}
+    also_in = [there | {"anchor": {"page": 4}}, here | {"anchor": {"page": 8}}]
+    doubled = hit(also_in=also_in, also_in_more=3, source_path="/srv/new.pdf")
+    assert copies(doubled) == "old.pdf (document 9), page 4; this document, page 8; 3 more"
+    assert copies(hit()) == ""
+    run = engine(serve, tmp_path, doubled)
+    assert "   also in: old.pdf (document 9), page 4; this document, page 8; 3 more\n" in run("search", "boiler").out
+    assert run("search", "boiler", "--files").out == "/srv/new.pdf\n/srv/old.pdf\n"
 
 
 def test_nothing_in_a_document_reaches_the_terminal_as_a_command(serve: Serve, tmp_path: Path) -> None:

@@ -168,3 +168,18 @@ async def test_a_large_document_is_read_in_parts(kb: Agent, http: Http) -> None:
     assert read == [chunk["index"] for chunk in whole["chunks"]]
     note = await kb("kb_addnote", text="A long note. " * 500)
     assert "text" not in (await kb("kb_get", document_id=note["document_id"], max_tokens=100)).json
+
+
+@pytest.mark.anyio
+async def test_copies_of_a_passage_are_one_result_in_every_contract(mcp: McpProcess, http: Http) -> None:
+    text = "The saddler of Wexcombe waxes his thread with tallow from the north fair."
+    ids = {http.add_note(text, title=f"Saddler {number}", tags=[f"copy-{number}"]) for number in range(2)}
+    for contract in ("kb", "kb-v3"):
+        async with agent(mcp.at(contract)) as client:
+            found = (await client("kb_search", query="saddler of Wexcombe", fts_only=True))["results"]
+        (hit,) = [hit for hit in found if hit["text"] == text]
+        assert {hit["document_id"], hit["also_in"][0]["document_id"]} == ids
+    async with agent(mcp.at("knowledge")) as client:
+        found = (await client("knowledge-search", query="saddler of Wexcombe"))["results"]
+    (hit,) = [hit for hit in found if hit["chunk_text"] == text]
+    assert {hit["filename"], hit["metadata"]["also_in"][0]["filename"]} == {"Saddler 0", "Saddler 1"}

@@ -72,6 +72,14 @@ def test_documents_keep_their_ids_times_and_tags(v2: Path) -> None:
     assert note.uid != report.uid
 
 
+def test_chunks_get_the_key_of_their_text(v2: Path) -> None:
+    with opened(v2).read() as tx:
+        rows = tx.rows("SELECT text, text_key FROM chunks")
+    assert len(rows) == 4
+    assert all(row["text_key"] == chunks.text_key(row["text"]) for row in rows)
+    assert chunks.text_key(" The boiler\nwas  serviced") == chunks.text_key("The boiler was serviced")
+
+
 def test_a_notes_text_is_its_chunks_joined_and_offsets_point_into_it(v2: Path) -> None:
     with opened(v2).read() as tx:
         text = documents.text(tx, 3)

@@ -120,9 +120,10 @@ def _question(given: Any, names: dict[str, set[str]]) -> Question:
 
 
 def ranking(client: "Client", question: Question, mode: "Mode") -> list[str]:
-    """The documents, each at the place of its best passage."""
+    """The documents, each at the place of its best passage; copies of a passage share its place."""
     answer = client.search(question.text, top=TOP, mode=mode, tags=question.tags)
-    return list(dict.fromkeys(str(hit["document_id"]) for hit in answer["results"]))
+    places = [place for hit in answer["results"] for place in (hit, *hit.get("also_in", ()))]
+    return list(dict.fromkeys(str(place["document_id"]) for place in places))
 
 
 def measured(questions: "Sequence[Question]", rankings: dict[str, list[list[str]]]) -> dict[str, Any]:

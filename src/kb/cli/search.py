@@ -92,10 +92,11 @@ def show_files(answer: dict[str, Any]) -> None:
     from kb.cli.screen import escaped, one_line, plural
 
     hits = answer["results"]
-    paths = dict.fromkeys(hit["source_path"] for hit in hits if hit["source_path"])
+    places = [place for hit in hits for place in (hit, *hit.get("also_in", ()))]
+    paths = dict.fromkeys(place["source_path"] for place in places if place["source_path"])
     for path in paths:
         print(escaped(path))
-    without = len({hit["document_id"] for hit in hits if not hit["source_path"]})
+    without = len({place["document_id"] for place in places if not place["source_path"]})
     if without:
         print(f"kb: {plural(without, 'document')} found without a path, such as notes.", file=sys.stderr)
     elif not hits:
@@ -116,6 +117,8 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
         facts.append("tags " + ", ".join(hit["tags"]))
     screen.say("   " + screen.style(cut(one_line(" · ".join(facts)), room), "dim"))
     screen.passage(hit["text"], "   ", pattern)
+    if named := copies(hit):
+        screen.say("   " + screen.style(cut(one_line(f"also in: {named}"), room), "dim"))
     if hit.get("truncated"):
         screen.say("   " + screen.style("(cut to fit --max-tokens)", "dim"))
     if hit.get("explain"):
@@ -130,6 +133,19 @@ def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
     if title and (heading == title or heading.startswith(f"{title} > ")):
         heading = heading[len(title) :].removeprefix(" > ")
     return named + ([heading] if heading else [])
+
+
+def copies(hit: dict[str, Any]) -> str:
+    """Where else the same text stands; in the hit's own document, only the place is named."""
+    named = []
+    for copy in hit.get("also_in", ()):
+        own = copy["document_id"] == hit["document_id"]
+        place = " · ".join(citation(copy["anchor"], copy["title"]))
+        name = "this document" if own else f"{copy['filename'] or copy['title']} (document {copy['document_id']})"
+        named.append(f"{name}, {place}" if place else name)
+    if more := hit.get("also_in_more"):
+        named.append(f"{more} more")
+    return "; ".join(dict.fromkeys(named))
 
 
 def explained(explain: dict[str, Any]) -> str:

@@ -5,9 +5,10 @@ the answer goes changes nothing, a smaller `top` is a prefix of a larger one, an
 larger one that holds but for rare chance (`kb.search.candidates`; measured in docs/decisions/010).
 In hybrid mode a document's best passage counts in full and its others less, so that
 several good passages of one document do not crowd out the rest; the modes of one leg show what that leg says and
-nothing else.
+nothing else. Of passages with the same text only the best is a result (`kb.search.copies`).
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.embed import Embedder
-from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest
+from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest, wire
 from kb.search import fuse
 from kb.search.candidates import Legs, candidates, first_of
+from kb.search.copies import Copies
 from kb.search.keywords import KeywordIndex, Keywords
 from kb.search.live import LiveChunks, Snapshot
 from kb.search.loops import Places
@@ -31,6 +33,7 @@ from kb.store.backend import Database
 from kb.terms import query_terms
 
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
+DEEPER = 4  # times as many are ranked when too many of them were copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Ranking:
     scores: NDArray[np.float32]
     legs: Legs
     best: float  # the best score, also when min_score leaves out all
+    complete: bool  # whether no further place answers the question
 
 
 class Moment(NamedTuple):
@@ -129,56 +133,78 @@ class Searcher:
 
     def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
-        ranking = self._rank(legs, request)
-        hits, vanished = self._load(request, ranking, moment.changes)
+        depth = request.top
+        while True:
+            ranking = self._rank(legs, request, depth)
+            hits, vanished = self._load(request, ranking, moment.changes)
+            if len(hits) == request.top or vanished or ranking.complete:
+                break
+            depth *= DEEPER
+            if legs.keywords is not None:
+                legs.keywords.look_for(first_of(depth))
         return Found(self._fit(hits, request.max_tokens), None if hits else self._notice(request, ranking)), vanished
 
     def _notice(self, request: SearchRequest, ranking: Ranking) -> str:
         with self._database.read() as tx:
             return notice_for(tx, request, ranking)
 
-    def _rank(self, legs: Legs, request: SearchRequest) -> Ranking:
-        found = legs.best(self._choose(legs, request.top), request.top)
+    def _rank(self, legs: Legs, request: SearchRequest, depth: int) -> Ranking:
+        found = legs.best(self._choose(legs, depth), depth)
         best = float(found.scores[0]) if len(found.scores) else 0.0
         if request.min_score > 0:
             found = found.where(found.scores >= request.min_score)
-        return Ranking(found.places, found.scores, legs, best)
+        return Ranking(found.places, found.scores, legs, best, complete=len(found.places) < depth)
 
     def _load(self, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
-        """The best passages that still exist, and whether any had to be passed over."""
+        """The best passages that still exist, each text once, and whether any had vanished."""
         explained = Explained(ranking.legs) if request.explain else None
         hits: list[Hit] = []
+        copies = Copies(self._database, ranking.legs.scope)
         vanished = False
         at = 0
         while len(hits) < request.top and at < len(ranking.places):
             some = slice(at, at + request.top - len(hits))
             places, scores = ranking.places[some], ranking.scores[some].tolist()
             ids = ranking.legs.scope.snapshot.chunk_ids.take(places).tolist()
-            found = self._passages.of(ids, changes)
-            vanished = vanished or len(found) < len(ids)
-            hits += [
-                found[id_].scored(score, explained.of(place) if explained else None)
-                for id_, score, place in zip(ids, scores, places.tolist(), strict=True)
-                if id_ in found
-            ]
+            wanted = [id_ for id_ in ids if not copies.left_out(id_)]
+            found = self._passages.of(wanted, changes)
+            vanished = vanished or len(found) < len(wanted)
+            copies.look_up(found.values())
+            for id_, score, place in zip(ids, scores, places.tolist(), strict=True):
+                if id_ in found and not copies.left_out(id_):
+                    copies.take(id_, found[id_])
+                    hits.append(found[id_].scored(score, explained.of(place) if explained else None))
             at = some.stop
-        return hits, vanished
+        return copies.named(hits, self._passages, changes), vanished
 
     def _fit(self, hits: Sequence[Hit], max_tokens: int | None) -> list[Hit]:
-        """As many whole passages as the budget holds; the first is cut when even it does not fit."""
+        """As many whole passages, with the names of their copies, as the budget holds.
+
+        When even the first does not fit, its copies are counted instead of named, and its text is cut.
+        """
         if max_tokens is None:
             return list(hits)
         fitting: list[Hit] = []
         left = max_tokens
         for hit in hits:
-            offsets = self._embedder.tokenizer.offsets(hit.text)
-            if len(offsets) > left:
-                if not fitting:
-                    fitting.append(replace(hit, text=hit.text[: int(offsets[left - 1][1])], truncated=True))
-                break
+            tokens = len(self._embedder.tokenizer.offsets(hit.text)) + self._tokens_of_copies(hit)
+            if tokens > left:
+                return fitting or [self._cut(hit, max_tokens)]
             fitting.append(hit)
-            left -= len(offsets)
+            left -= tokens
         return fitting
+
+    def _tokens_of_copies(self, hit: Hit) -> int:
+        named = json.dumps(wire(hit.also_in), ensure_ascii=False) if hit.also_in else ""
+        return len(self._embedder.tokenizer.offsets(named))
+
+    def _cut(self, hit: Hit, max_tokens: int) -> Hit:
+        if hit.also_in:
+            hit = replace(hit, also_in=None, also_in_more=len(hit.also_in) + (hit.also_in_more or 0))
+        offsets = self._embedder.tokenizer.offsets(hit.text)
+        if len(offsets) <= max_tokens:
+            return hit
+        return replace(hit, text=hit.text[: int(offsets[max_tokens - 1][1])], truncated=True)
 
 
 class Explained:

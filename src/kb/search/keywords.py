@@ -48,6 +48,10 @@ class Keywords:
             self._add(at, scope)
         # Where any term occurs within the scope, and what the best of them reach.
         self.hits = Scored(*loops.hits(self._passages, self._whole, self._owners, scope.places))
+        self.look_for(count)
+
+    def look_for(self, count: int) -> None:
+        """Tell the best: this many, and whoever is level with the last."""
         self.level = float(level_of(self.hits.scores, count)) if len(self.hits.places) > count else 0.0
         self.best = self.reaching(self.level)
 

@@ -71,6 +71,10 @@ class Snapshot:
         """The number of each document, -1 where it has none."""
         return looked_up(self.numbers, document_ids, self.document_alive)
 
+    def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The place of each chunk, -1 where it has none."""
+        return looked_up(self.places, chunk_ids, self.alive)
+
     def places_in(self, numbers: NDArray[np.integer[Any]]) -> Places:
         """Every place of these documents."""
         sizes = self.sizes[numbers]

@@ -7,6 +7,7 @@ are being written, or were left behind by a process that died and are swept at s
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from kb.nouns import Anchor, Chunk, Explanation, Hit, made
 from kb.store.backend import Database, Row, Transaction, Vector, listed
 
 INSERT = """
-INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms)
-VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms)
+INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms,
+                    text_key)
+VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key)
 RETURNING id
 """
 OF_DOCUMENT = """
@@ -36,20 +38,23 @@ LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
-# One search hit each: the passage and what the answer says about its document.
+# One search hit each: the passage, what the answer says about its document, and its text's key if another has it too.
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
        d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata,
-       (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id)
+       (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id),
+       CASE WHEN EXISTS (SELECT 1 FROM chunks k WHERE k.text_key = c.text_key AND k.id <> c.id) THEN c.text_key END
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
+WITH_TEXT_KEYS = "SELECT text_key, id FROM chunks WHERE text_key IN ({keys})"
 
 
 class Passage(NamedTuple):
     """A hit before anybody asked."""
 
     fields: dict[str, Any]
+    copies_key: int | None  # the key of its text, where another chunk, published or not, has the same
 
     def scored(self, score: float, explain: Explanation | None = None) -> Hit:
         fields = self.fields.copy()
@@ -106,6 +111,7 @@ def add(
                     "start": anchor.start,
                     "end": anchor.end,
                     "terms": chunk.terms,
+                    "text_key": text_key(chunk.text),
                 },
             )
         )
@@ -184,10 +190,24 @@ def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
     return {row[0]: passage_of(row) for row in database.glance(HITS.format(ids=names), params)}
 
 
+def with_text_keys(database: Database, keys: Sequence[int]) -> dict[int, list[int]]:
+    """The ids of all chunks with these texts, published or not, by the key of the text."""
+    names, params = listed(keys)
+    found: dict[int, list[int]] = {}
+    for key, chunk_id in database.glance(WITH_TEXT_KEYS.format(keys=names), params):
+        found.setdefault(key, []).append(chunk_id)
+    return found
+
+
+def text_key(text: str) -> int:
+    """A number that two texts share only if they are the same but for white space."""
+    return int.from_bytes(blake2b(" ".join(text.split()).encode(), digest_size=8).digest(), signed=True)
+
+
 def passage_of(row: tuple[Any, ...]) -> Passage:
     """`row`: as `HITS` has them."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
-    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata, tags = others
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata, tags, key = others
     anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
     return Passage(
         {
@@ -207,7 +227,10 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
             "updated_at": updated_at,
             "version": version,
             "truncated": None,
-        }
+            "also_in": None,
+            "also_in_more": None,
+        },
+        key,
     )
 
 

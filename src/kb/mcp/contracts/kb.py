@@ -71,7 +71,8 @@ class Kb(Contract):
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,
         score (0..1), chunk_id, document_id, title, tags, metadata and an anchor (page, slide, sheet, heading) to cite.
-        An empty result says why in `notice`.
+        The same passage in several places is one result; `also_in` names the others. An empty result says why in
+        `notice`.
 
         For a complex question, expand it into 2-3 variant phrasings, call this tool once for each, and merge the
         results by chunk_id. For precision, rerank the merged passages with your own judgement before you answer.

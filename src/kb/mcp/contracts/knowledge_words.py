@@ -69,6 +69,8 @@ def found(hit: Json) -> Json:
     about = {**hit["metadata"], "format": format_of(hit), "date_added": hit["created_at"]}
     if "page" in hit["anchor"]:
         about["page_num"] = hit["anchor"]["page"]
+    if "also_in" in hit:  # the shape of a result is the contract's, its metadata is open
+        about["also_in"] = [copied(copy) for copy in hit["also_in"]]
     return {
         "document_id": hit["uid"],
         "chunk_id": str(uuid.uuid5(uuid.UUID(hit["uid"]), str(hit["chunk_id"]))),
@@ -77,6 +79,12 @@ def found(hit: Json) -> Json:
         "relevance_score": hit["score"],
         "metadata": about,
     }
+
+
+def copied(copy: Json) -> Json:
+    """Where else the same passage stands."""
+    page = {"page_num": copy["anchor"]["page"]} if "page" in copy["anchor"] else {}
+    return {"filename": name_of(copy), **page}
 
 
 def listed(document: Json) -> Json:

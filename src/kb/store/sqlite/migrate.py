@@ -14,6 +14,7 @@ import apsw
 
 from kb.errors import KBError
 from kb.nouns import DOC_TYPES
+from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
 from kb.store.sqlite import schema
 from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
@@ -32,6 +33,9 @@ UPDATE documents
 FIRST_VERSION = """
 INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, 1, :text, :created_at)
 """
+TEXTS = "SELECT id, text FROM chunks WHERE id > :last ORDER BY id LIMIT :limit"
+TEXTS_AT_ONCE = 1000
+KEY = "UPDATE chunks SET text_key = :key WHERE id = :id"
 V2_MEDIA_TYPES = {
     "note": "text/markdown",
     "markdown": "text/markdown",
@@ -96,11 +100,21 @@ def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) 
             connection.execute(
                 "INSERT OR IGNORE INTO migrations (version, applied_at) VALUES (1, :now)", {"now": now()}
             )
+        if number == 3:
+            derive_text_keys(SQLiteTransaction(connection))
         connection.execute(RECORD, {"version": number, "now": now()})
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def derive_text_keys(tx: SQLiteTransaction) -> None:
+    """Give every chunk the key of its text, some at a time: their texts need not fit in memory."""
+    last = 0
+    while rows := tx.rows(TEXTS, {"last": last, "limit": TEXTS_AT_ONCE}):
+        last = rows[-1]["id"]
+        tx.run_many(KEY, [{"id": row["id"], "key": text_key(row["text"])} for row in rows])
 
 
 def keep_copy(connection: apsw.Connection, target: Path) -> None:

@@ -1,0 +1,92 @@
+"""Passages that say the same: the best one is a result, and the others are named with it.
+
+The same text is told by a key that the store keeps for each chunk. Most passages have no copy, and the store says so
+together with the passage: nothing more is looked up for them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.arrays import where_first
+from kb.nouns import Copy, Hit
+from kb.search.passages import Passages
+from kb.search.scope import Scope
+from kb.store import chunks
+from kb.store.backend import Database
+from kb.store.chunks import Passage
+
+NAMED = 10  # copies of a passage; of the others, the answer says how many there are
+
+Ids = NDArray[np.int64]
+
+
+class Copies:
+    """The copies of passages within a scope, during one search."""
+
+    def __init__(self, database: Database, scope: Scope) -> None:
+        self._database = database
+        self._scope = scope
+        self._by_key: dict[int, Ids] = {}
+        self._others: dict[int, Ids] = {}  # of each result that has any
+        self._left_out: set[int] = set()
+
+    def left_out(self, chunk_id: int) -> bool:
+        """Whether a result that was taken before says the same."""
+        return chunk_id in self._left_out
+
+    def look_up(self, found: Iterable[Passage]) -> None:
+        """Find out which chunks say the same as these."""
+        keys = {passage.copies_key for passage in found if passage.copies_key is not None}
+        if unknown := [key for key in keys if key not in self._by_key]:
+            for key, ids in chunks.with_text_keys(self._database, unknown).items():
+                self._by_key[key] = self._within(np.array(ids, np.int64))
+
+    def take(self, chunk_id: int, passage: Passage) -> None:
+        """Make a passage a result: its copies are left out from now on."""
+        if passage.copies_key is None:
+            return
+        ids = self._by_key[passage.copies_key]
+        others = ids[ids != chunk_id]
+        if len(others):
+            self._others[chunk_id] = self._ordered(others, chunk_id)
+            self._left_out.update(others.tolist())
+
+    def named(self, hits: list[Hit], passages: Passages, changes: int) -> list[Hit]:
+        """The results with their copies."""
+        if not self._others:
+            return hits
+        shown = {id_: others[:NAMED].tolist() for id_, others in self._others.items()}
+        found = passages.of([id_ for ids in shown.values() for id_ in ids], changes)
+        return [
+            self._with_copies(hit, [found[id_] for id_ in shown[hit.chunk_id] if id_ in found])
+            if hit.chunk_id in shown
+            else hit
+            for hit in hits
+        ]
+
+    def _with_copies(self, hit: Hit, copies: list[Passage]) -> Hit:
+        more = max(len(self._others[hit.chunk_id]) - NAMED, 0)
+        return replace(hit, also_in=[copy_of(one) for one in copies] or None, also_in_more=more or None)
+
+    def _within(self, ids: Ids) -> Ids:
+        places = self._scope.snapshot.places_of(ids)
+        known = places >= 0
+        ids, places = ids[known], places[known]
+        return np.sort(ids[self._scope.holds.take(places)])
+
+    def _ordered(self, ids: Ids, chunk_id: int) -> Ids:
+        """Other documents first, each once, before they are named again; then by id."""
+        snapshot = self._scope.snapshot
+        owners = snapshot.owners.take(snapshot.places_of(ids))
+        (own,) = snapshot.owners.take(snapshot.places_of(np.array([chunk_id])))
+        again = np.ones(len(ids), np.bool_)
+        again[where_first(owners)] = False
+        return ids[np.lexsort((ids, again | (owners == own)))]
+
+
+def copy_of(passage: Passage) -> Copy:
+    fields = passage.fields
+    return Copy(*(fields[name] for name in ("document_id", "chunk_id", "title", "filename", "source_path", "anchor")))
