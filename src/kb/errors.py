@@ -67,7 +67,7 @@ class Unauthorized(KBError):
 
 
 class Forbidden(KBError):
-    """A foreign Host or Origin, or a cross-site request: refused with a key or without."""
+    """A foreign Host, or a web page of another address: refused with a key or without."""
 
     code, http_status, exit_code = "forbidden", 403, 7
 

@@ -1,50 +1,72 @@
 """Who may come in: the checks that every HTTP surface of kb makes before anything else.
 
-A page on the web can reach localhost, so local does not mean safe: a foreign Host (DNS rebinding), a foreign Origin
-and a cross-site request are refused, with a key or without.
+A page on the web can reach localhost, and so can a page of another port of localhost. Local does not mean safe: a
+foreign Host (DNS rebinding), any Origin but the address that was asked, and any request that a browser does not call
+its own are refused, with a key or without.
 """
 
 import hmac
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from kb.errors import Forbidden, Unauthorized
 from kb.settings import LOOPBACK, Settings
+
+AUTHORITY = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^][:/?#@\\\s]+)(:(?P<port>[0-9]*))?", re.ASCII)
+DEFAULT_PORTS = {"http": "80", "https": "443"}
+# What a browser calls a request of the page itself, or of a person. `same-site` may be another port of this machine.
+OWN_SITES = ("same-origin", "none")
 
 
 class Gate(NamedTuple):
     name: str  # what is behind it, for the messages
     key: bytes  # empty: open
     key_setting: str
-    hosts: frozenset[str]
+    hosts: frozenset[str]  # names that it answers to
+    proxied: frozenset[str]  # those under which a proxy may offer it by https
     hosts_setting: str
 
     @classmethod
     def of_engine(cls, settings: Settings) -> "Gate":
-        hosts = _hosts(settings.host, settings.allowed_hosts)
-        return cls("engine", settings.api_key.encode(), "KB_API_KEY", hosts, "KB_ALLOWED_HOSTS")
+        key, allowed = settings.api_key.encode(), frozenset(settings.allowed_hosts)
+        return cls("engine", key, "KB_API_KEY", _hosts(settings.host, allowed), allowed, "KB_ALLOWED_HOSTS")
 
     @classmethod
     def of_mcp(cls, settings: Settings) -> "Gate":
-        hosts = _hosts(settings.mcp_host, settings.mcp_allowed_hosts)
-        return cls("MCP server", settings.mcp_api_key.encode(), "KB_MCP_API_KEY", hosts, "KB_MCP_ALLOWED_HOSTS")
+        key, allowed = settings.mcp_api_key.encode(), frozenset(settings.mcp_allowed_hosts)
+        hosts = _hosts(settings.mcp_host, allowed)
+        return cls("MCP server", key, "KB_MCP_API_KEY", hosts, allowed, "KB_MCP_ALLOWED_HOSTS")
 
     def check_place(self, headers: Mapping[str, str]) -> None:
         """Addressed by a name of ours, and not by a page of somebody else's. Header names are in lower case."""
-        name = host_name(headers.get("host", ""))
+        host = headers.get("host", "")
+        name, _ = authority(host)
         if name not in self.hosts:
             raise Forbidden(
-                f"This {self.name} does not answer to the host name {name[:100]!r}. Use localhost, or allow the name "
-                f"with {self.hosts_setting}."
+                f"This {self.name} does not answer to the host name {(name or host)[:100]!r}. Use localhost, or allow "
+                f"the name with {self.hosts_setting}."
             )
-        if headers.get("sec-fetch-site") == "cross-site":
-            raise Forbidden("Requests from other web sites are refused.")
+        if headers.get("sec-fetch-site", "none").lower() not in OWN_SITES:
+            raise Forbidden("Requests from other web sites, and from other ports of this machine, are refused.")
         origin = headers.get("origin")
-        if origin is not None and host_name(origin.partition("://")[2]) not in self.hosts:
+        if origin is not None and not self._is_own(origin, host):
             raise Forbidden(
-                f"Requests from {origin[:100]!r} are refused. Allow its host name with {self.hosts_setting}."
+                f"Requests from {origin[:100]!r} are refused: only a page of {host[:100]!r} itself may ask. A reverse "
+                f"proxy must hand on the Host that it was asked for, and {self.hosts_setting} must name it."
             )
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether a page of that origin came from the address that was asked.
+
+        kb itself speaks http. An https page is its own only where TLS ends at a proxy, under a name that was allowed.
+        """
+        scheme, _, place = origin.lower().partition("://")
+        default = DEFAULT_PORTS.get(scheme)
+        name, port = authority(host)
+        if default is None or authority(place, default) != (name, port or default):
+            return False
+        return scheme == "http" or name in self.proxied
 
     def check_key(self, headers: Mapping[str, str]) -> None:
         """Constant-time, so that the answer's time tells nothing about the key."""
@@ -57,13 +79,11 @@ class Gate(NamedTuple):
             )
 
 
-def host_name(host: str) -> str:
-    """The name in `name:port`, also for `[::1]:8000`."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+def authority(text: str, default_port: str = "") -> tuple[str, str]:
+    """Name and port in `name:port`, also for `[::1]:8000`; an empty name for anything else."""
+    found = AUTHORITY.fullmatch(text.lower())
+    return (found["name"].strip("[]"), found["port"] or default_port) if found else ("", "")
 
 
-def _hosts(own: str, allowed: tuple[str, ...]) -> frozenset[str]:
+def _hosts(own: str, allowed: frozenset[str]) -> frozenset[str]:
     return frozenset({*LOOPBACK, own.lower(), *allowed} - {"0.0.0.0", "::"})  # noqa: S104

@@ -61,18 +61,51 @@ def test_loopback_and_allowed_hosts_are_answered(locked: str, host: str) -> None
     assert Http(locked)("GET", "/health", Host=host).status == 200
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil.example", "file://"])
-def test_a_foreign_origin_is_refused(http: Http, origin: str) -> None:
-    refused = http("POST", "/api/v1/search", {"query": "x"}, Origin=origin)
+FOREIGN_PAGES = [
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost:5173"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN_PAGES, ids=str)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/health"), ("GET", "/"), ("GET", "/docs"), ("GET", "/metrics"), ("GET", "/api/v1/documents"),
+     ("POST", "/api/v1/search"), ("POST", "/api/v1/jobs"), ("DELETE", "/api/v1/documents/1"), ("OPTIONS", "/"),
+     ("GET", "/nope")],
+)  # fmt: skip
+def test_a_foreign_page_is_refused_everywhere(http: Http, headers: dict[str, str], method: str, path: str) -> None:
+    refused = Http(http.url, headers)(method, path, {"query": "x"} if method == "POST" else None)
     assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
 
 
-def test_a_cross_site_request_is_refused(http: Http) -> None:
-    assert http("GET", "/api/v1/status", Sec_Fetch_Site="cross-site").status == 403
+@pytest.mark.parametrize("headers", FOREIGN_PAGES, ids=str)
+def test_asking_for_a_websocket_is_no_way_around(http: Http, headers: dict[str, str]) -> None:
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "eA==",
+    }
+    refused = Http(http.url, headers | upgrade)("GET", "/api/v1/documents")
+    assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
 
 
 def test_the_own_page_may_ask(http: Http) -> None:
-    assert http("GET", "/api/v1/status", Origin="http://localhost:8000", Sec_Fetch_Site="same-origin").status == 200
+    assert http("GET", "/api/v1/status", Origin=http.url, Sec_Fetch_Site="same-origin").status == 200
+
+
+def test_a_page_behind_a_proxy_with_tls_may_ask_under_an_allowed_name(locked: str) -> None:
+    key = {"Authorization": "Bearer s3cret"}
+    for host, origin, status in (
+        ("kb.lan", "https://kb.lan", 200),
+        ("kb.lan", "https://kb.lan:8443", 403),
+        ("localhost", "https://localhost", 403),
+    ):
+        assert Http(locked, key)("GET", "/api/v1/status", Host=host, Origin=origin).status == status
 
 
 @pytest.mark.parametrize(

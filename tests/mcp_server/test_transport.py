@@ -44,7 +44,9 @@ def test_health_is_open(start_mcp: StartMcp) -> None:
         {"Host": "evil.example:3000"},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://localhost:5173"},
         {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
     ],
 )
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/knowledge", "/health", "/uploads/x"])
@@ -54,8 +56,8 @@ def test_foreign_hosts_and_origins_are_refused(mcp: McpProcess, headers: dict[st
     assert Http(mcp.url)("POST", "/mcp", PING).json == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-def test_a_local_origin_and_an_allowed_host_are_let_in(start_mcp: StartMcp, mcp: McpProcess) -> None:
-    assert Http(mcp.url, {"Origin": "http://localhost:5173"})("POST", "/mcp", PING).status == 200
+def test_the_own_origin_and_an_allowed_host_are_let_in(start_mcp: StartMcp, mcp: McpProcess) -> None:
+    assert Http(mcp.url, {"Origin": mcp.url, "Sec-Fetch-Site": "same-origin"})("POST", "/mcp", PING).status == 200
     server = start_mcp(KB_MCP_ALLOWED_HOSTS="kb.example")
     named = {"Host": "kb.example", "Origin": "https://kb.example"}
     assert Http(server.url, named)("POST", "/mcp", PING).status == 200
@@ -195,12 +197,14 @@ async def test_websocket_passes_the_same_checks(start_mcp: StartMcp) -> None:
         ({}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
         (key | {"Origin": "https://evil.example"}, 403),
+        (key | {"Origin": "http://localhost:5173"}, 403),
+        (key | {"Sec-Fetch-Site": "same-site"}, 403),
     ):
         with pytest.raises(InvalidStatus) as refused:
             async with connect(place, additional_headers=headers):
                 pass
         assert refused.value.response.status_code == status
-    async with connect(place, additional_headers=key) as socket:
+    async with connect(place, additional_headers=key | {"Origin": server.url}) as socket:
         await socket.send(json.dumps(PING))
         assert json.loads(await socket.recv()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 

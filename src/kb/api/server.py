@@ -24,7 +24,7 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     listener = listen(settings.host, settings.port, "KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))
-        stop.run(create_app(engine, settings), listener, lifespan="off")
+        stop.run(create_app(engine, settings), listener, lifespan="off", ws="none")
     return 0
 
 
