@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from kb import model
-from kb.errors import KBError
+from kb.errors import KBError, NotFound
 from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.reindex import passages_again
 from kb.nouns import Check, Diagnosis
@@ -25,6 +25,8 @@ from kb.store.backend import Database, Row, Transaction
 from kb.store.health import Coverage
 from kb.store.originals import Originals, in_use
 
+NAMED = 5  # things of one kind that a message lists
+RESTORE_OR_REPLACE = "Restore a backup, or delete those documents and add them again."
 SECOND_LOOK = 1.0  # seconds until what is being cleared away has become less
 
 
@@ -71,6 +73,8 @@ class Doctor:
         yield "database file", self._file
         yield "references", self._references
         yield "unpublished chunks", self._unpublished
+        yield "stored rows", self._rows
+        yield "passages", self._passages
         yield "full-text index", self._fulltext
         yield "full-text rows missing", self._fulltext_missing
         yield "full-text rows of no chunk", self._fulltext_stray
@@ -78,6 +82,7 @@ class Doctor:
         yield "vectors of no chunk", self._vectors_stray
         yield "chunk counts", self._chunk_counts
         yield "originals missing", self._originals_missing
+        yield "originals damaged", self._originals_damaged
         yield "originals of no document", self._originals_stray
         yield "disk space", self._disk_space
         yield "model files", self._model_files
@@ -124,6 +129,42 @@ class Doctor:
         with self._database.read() as tx:
             return 0 if jobs.counts(tx).running else len(chunks.left_behind(tx))
 
+    def _rows(self, *, fix: bool) -> Finding:
+        """Rows that are not as they were written, or gone. What they were is in no other place."""
+        if fix:
+            with self._database.write() as tx:
+                health.drop_ended_jobs(tx, tx.changed_rows().get("jobs", ()))
+        with self._database.read() as tx:
+            changed, lost = tx.changed_rows(), tx.lost_rows()
+            about = health.with_damage(tx, changed)
+        if fix and lost:
+            with self._database.write() as tx:
+                tx.forget_lost_rows()
+        changed.pop("chunks", None)  # other checks look after passages
+        lost.pop("chunks", None)
+        gone = {f"row of {table}": ids for table, ids in lost.items()}
+        count = sum(map(len, (*changed.values(), *gone.values())))
+        message = f"{count} rows are not as kb wrote them; the disk changed them, or another program. "
+        message += f"Changed: {listed(about)}. " if about else ""
+        message += f"Gone: {listed(gone)}. " if gone else ""
+        return Finding(count, message + RESTORE_OR_REPLACE) if count else Finding()
+
+    def _passages(self, *, fix: bool) -> Finding:
+        """Passages that are not as they were cut; they are cut again from the text of their document."""
+        with self._database.read() as tx:
+            changed = tx.changed_rows()
+            wrong, about = changed.get("chunks", []), health.with_damage(tx, changed)
+            unsound = {*about.get("text of document", ()), *about.get("version of note", ())}
+            owners = set(health.documents_of(tx, wrong)) - unsound
+        fixed = 0
+        if fix and wrong:
+            for document_id in sorted(owners):
+                self._cut_again(document_id)
+            with self._database.read() as tx:
+                fixed = len(wrong) - len(tx.changed_rows().get("chunks", []))
+        message = "{n} passages are not as they were cut from their document's text; the first is passage {first}."
+        return found(wrong, message, fixed)
+
     # What is made from the chunks
 
     def _fulltext(self, *, fix: bool) -> Finding:
@@ -139,7 +180,7 @@ class Doctor:
     def _fulltext_missing(self, *, fix: bool) -> Finding:
         missing = self._look(health.fulltext_coverage).missing
         fixed = self._again(missing, self._index_again) if fix else 0
-        return found(missing, "{n} passages cannot be found by their words: they have no full-text row.", fixed)
+        return found(missing, "{n} passages cannot be found by their words: they have no sound full-text row.", fixed)
 
     def _fulltext_stray(self, *, fix: bool) -> Finding:
         stray = self._look(health.fulltext_coverage).stray
@@ -152,7 +193,7 @@ class Doctor:
     def _vectors_missing(self, *, fix: bool) -> Finding:
         missing = self._look(health.vector_coverage).missing
         fixed = self._again(missing, self._embed_again) if fix else 0
-        return found(missing, "{n} passages cannot be found by their meaning: they have no vector.", fixed)
+        return found(missing, "{n} passages cannot be found by their meaning: they have no sound vector.", fixed)
 
     def _vectors_stray(self, *, fix: bool) -> Finding:
         stray = self._look(health.vector_coverage).stray
@@ -235,6 +276,19 @@ class Doctor:
             )
         return Finding()
 
+    def _originals_damaged(self, *, fix: bool) -> Finding:  # noqa: ARG002
+        with self._database.read() as tx:
+            files = health.files(tx)
+        damaged = [row["id"] for row in files if self._is_damaged(row["content_hash"])]
+        message = "The originals of {n} documents changed on the disk: add those files again; first {first}."
+        return found(damaged, message, 0)
+
+    def _is_damaged(self, sha256: str) -> bool:
+        try:
+            return not self._originals.is_sound(sha256)
+        except NotFound:
+            return False
+
     def _originals_stray(self, *, fix: bool) -> Finding:
         with self._database.write() as tx:
             stray = self._originals.orphans(set(in_use(tx)))
@@ -299,3 +353,8 @@ def found(things: Sequence[object], message: str, fixed: int) -> Finding:
     if not things:
         return Finding()
     return Finding(len(things), message.format(n=len(things), first=things[0]), fixed)
+
+
+def listed(things: dict[str, list[int]]) -> str:
+    """The first of each kind, by name."""
+    return ", ".join(f"{kind} {id_}" for kind, ids in things.items() for id_ in ids[:NAMED])

@@ -42,6 +42,10 @@ class FullText(Protocol):
         """Every chunk that has a row."""
         ...
 
+    def unsound(self) -> list[int]:
+        """Chunks whose row is not as it was written."""
+        ...
+
     def rebuild(self) -> None:
         """Make the index anew from its own rows."""
         ...
@@ -69,8 +73,12 @@ class Vectors(Protocol):
         """Every chunk that has a vector."""
         ...
 
+    def unsound(self) -> list[int]:
+        """Chunks whose vector is not as it was written, or not finite."""
+        ...
+
     def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> None:
-        """Write the vector of each of these chunks into its row; a chunk without one leaves its row as it is."""
+        """Write the vector of each of these chunks into its row; the row of a chunk without a sound one stays."""
         ...
 
 
@@ -105,6 +113,21 @@ class Transaction(Protocol):
 
     def copy_to(self, path: Path) -> None:
         """A copy of the whole database as this transaction sees it, into an empty file."""
+        ...
+
+    def changed_rows(self) -> dict[str, list[int]]:
+        """Rows that are not as they were written, by table: the disk changed them, or another program.
+
+        Without full text and vectors, which say so themselves.
+        """
+        ...
+
+    def lost_rows(self) -> dict[str, list[int]]:
+        """Rows that were written and never deleted, and are gone."""
+        ...
+
+    def forget_lost_rows(self) -> None:
+        """Expect them no longer."""
         ...
 
     def broken_references(self) -> list[str]:

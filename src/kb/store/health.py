@@ -1,6 +1,6 @@
 """Whether what belongs together in the database is together, and what to do about what is not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,11 @@ SELECT d.id FROM published d
  WHERE COALESCE(c.n, 0) <> d.chunk_count OR COALESCE(c.highest, -1) <> d.chunk_count - 1
  ORDER BY d.id
 """
+OWNERS = """
+SELECT DISTINCT d.id FROM chunks c JOIN published d ON d.id = c.document_id WHERE c.id IN ({ids}) ORDER BY d.id
+"""
+OWNERS_OF_ROWS = "SELECT DISTINCT document_id FROM {table} WHERE rowid IN ({rowids}) ORDER BY document_id"
+DROP_ENDED = "DELETE FROM jobs WHERE seq IN ({ids}) AND status NOT IN ('queued', 'running')"
 # `accepted` is 0 for what came from v2, which kept no originals.
 FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM published WHERE doc_type <> 'note' ORDER BY id"
 
@@ -41,16 +46,18 @@ class Coverage:
 
 
 def fulltext_coverage(tx: Transaction) -> Coverage:
-    return coverage(tx, tx.fulltext.ids())
+    return coverage(tx, tx.fulltext.ids(), tx.fulltext.unsound())
 
 
 def vector_coverage(tx: Transaction) -> Coverage:
-    return coverage(tx, tx.vectors.ids())
+    return coverage(tx, tx.vectors.ids(), tx.vectors.unsound())
 
 
-def coverage(tx: Transaction, indexed: NDArray[np.int64]) -> Coverage:
+def coverage(tx: Transaction, indexed: NDArray[np.int64], unsound: list[int]) -> Coverage:
+    """What is not as it was written counts as missing: it can be made again."""
     published, every = ids(tx, PUBLISHED), ids(tx, "SELECT id FROM chunks")
-    return Coverage(np.setdiff1d(published, indexed).tolist(), np.setdiff1d(indexed, every).tolist())
+    sound = np.setdiff1d(indexed, np.array(unsound, np.int64))
+    return Coverage(np.setdiff1d(published, sound).tolist(), np.setdiff1d(indexed, every).tolist())
 
 
 def ids(tx: Transaction, sql: str) -> NDArray[np.int64]:
@@ -80,6 +87,26 @@ def set_fulltext(tx: Transaction, chunk_id: int, columns: Sequence[Sequence[str]
 def miscounted(tx: Transaction) -> list[int]:
     """Documents that have other chunks than they say."""
     return tx.column(MISCOUNTED)
+
+
+def documents_of(tx: Transaction, chunk_ids: Sequence[int]) -> list[int]:
+    """The documents that these chunks belong to."""
+    return tx.column(OWNERS.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+
+
+def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """What these rows are about, by what is wrong with it: the ids of documents, or of jobs."""
+    found = {"document": sorted(rows.get("documents", ())), "text of document": sorted(rows.get("texts", ()))}
+    for about, table in (("version of note", "note_versions"), ("tag of document", "tags")):
+        rowids = ", ".join(str(int(id_)) for id_ in rows.get(table, ()))
+        found[about] = tx.column(OWNERS_OF_ROWS.format(table=table, rowids=rowids))
+    found |= {"job": sorted(rows.get("jobs", ())), "record of the index": sorted(rows.get("meta", ()))}
+    return {about: ids for about, ids in found.items() if ids}
+
+
+def drop_ended_jobs(tx: Transaction, sequence: Sequence[int]) -> None:
+    """Forget these jobs, unless one of them waits or runs: what they made is there without them."""
+    tx.run(DROP_ENDED.format(ids=", ".join(str(int(id_)) for id_ in sequence)))
 
 
 def files(tx: Transaction) -> list[Row]:

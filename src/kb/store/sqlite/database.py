@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from kb.errors import Conflict, KBError, StorageFull, Unavailable
 from kb.store.backend import Row
+from kb.store.sqlite import checksums
+from kb.store.sqlite.checksums import Changes
 from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
@@ -102,6 +104,15 @@ class SQLiteTransaction:
     def copy_to(self, path: Path) -> None:
         copy_into(self._connection, path)
 
+    def changed_rows(self) -> dict[str, list[int]]:
+        return checksums.changed(self._connection)
+
+    def lost_rows(self) -> dict[str, list[int]]:
+        return checksums.lost(self._connection)
+
+    def forget_lost_rows(self) -> None:
+        checksums.forget_lost(self._connection)
+
     def broken_references(self) -> list[str]:
         return [str(row["table"]) for row in self.rows("PRAGMA foreign_key_check")]
 
@@ -146,10 +157,13 @@ class SQLiteDatabase:
         with self._writer, translated(), self._synchronous(durable) as connection:
             connection.execute("BEGIN IMMEDIATE")
             transaction = SQLiteTransaction(connection)
+            changes = self._local.changes
             try:
                 yield transaction
+                changes.stamp()
                 connection.execute("COMMIT")
             except BaseException:
+                changes.forget()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -237,6 +251,7 @@ class SQLiteDatabase:
         if connection is None:
             connection = connect(self.path)
             self._local.connection = connection
+            self._local.changes = Changes(connection)
             with self._registry:
                 self._connections.add(connection)
         return connection

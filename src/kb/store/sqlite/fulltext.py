@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kb.arrays import lengths_of, starts_of
 from kb.store.backend import Postings
+from kb.store.sqlite import checksums
 
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"
@@ -40,10 +41,14 @@ class SQLiteFullText:
 
     def clear(self) -> None:
         made_anew(self._connection, "chunks_fts")
+        checksums.forget_part(self._connection, checksums.PARTS[checksums.FULLTEXT])
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
 
     def ids(self) -> NDArray[np.int64]:
         return np.array([id_ for (id_,) in self._connection.execute("SELECT rowid FROM chunks_fts")], np.int64)
+
+    def unsound(self) -> list[int]:
+        return checksums.differing(self._connection, checksums.FULLTEXT)
 
     def rebuild(self) -> None:
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")

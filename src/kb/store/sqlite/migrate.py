@@ -16,13 +16,14 @@ from kb.errors import KBError
 from kb.nouns import DOC_TYPES
 from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
-from kb.store.sqlite import schema
+from kb.store.sqlite import checksums, schema
 from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
 from kb.store.sqlite.schema import MIGRATIONS
 from kb.times import now
 
 log = logging.getLogger(__name__)
 
+STAMPED = 4  # the migration from which on rows have checksums; later ones change rows, and stamp them again
 RECORD = "INSERT INTO migrations (version, applied_at) VALUES (:version, :now)"
 DERIVE = """
 UPDATE documents
@@ -94,6 +95,7 @@ def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) 
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)"
         )
+        wrong = {table: checksums.differing(connection, table) for table in checksums.PARTS if number > STAMPED}
         connection.execute(sql).fetchall()
         if number == 2:
             derive_v3(SQLiteTransaction(connection), segment)
@@ -102,6 +104,10 @@ def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) 
             )
         if number == 3:
             derive_text_keys(SQLiteTransaction(connection))
+        if number >= STAMPED:
+            checksums.stamp_all(connection, wrong)
+        if number == STAMPED:
+            checksums.stamp_vectors(connection)
         connection.execute(RECORD, {"version": number, "now": now()})
         connection.execute("COMMIT")
     except BaseException:
