@@ -157,7 +157,8 @@ class Settings:
         "KB_MCP_FILE_ROOTS",
         _paths,
         None,
-        "Folders below which contract `knowledge` may read files, separated like PATH.",
+        "Folders below which contract `knowledge` may read files, separated like PATH. Nothing hidden is read: no file "
+        "or folder below them whose name begins with a dot.",
         "the user's home when bound to loopback, nothing otherwise",
     )
     mcp_public_url: str = setting(

@@ -135,6 +135,61 @@ async def test_add_refuses(knowledge: Agent, readable: Path, arguments: dict[str
     assert "secret" not in json.dumps(answer.json)
 
 
+PRIVATE_KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----\n"
+HIDDEN = "begins with a dot"
+
+
+@pytest.mark.parametrize(
+    ("named", "lies_in", "error"),
+    [
+        ("link.html", ".ssh/id_rsa", "path_not_allowed"),
+        ("link.html", ".ssh/key.html", "path_not_allowed"),
+        ("link.html", ".key.html", "path_not_allowed"),
+        ("link.html", "docs/.cache/deep/page.html", "path_not_allowed"),
+        (".ssh/key.html", ".ssh/key.html", "path_not_allowed"),
+        (".hidden.html", ".hidden.html", "path_not_allowed"),
+        ("folder/key.html", ".ssh/key.html", "path_not_allowed"),
+        ("link.html", "keys/id_rsa", "unsupported_format"),
+        ("link.html", "keys/id_rsa.txt", "unsupported_format"),
+        ("key.html", "key.html", "unsupported_format"),
+        ("key.svg", "key.svg", "unsupported_format"),
+        ("key.pdf", "key.pdf", "unsupported_format"),
+        ("hardlink.html", "keys/id_rsa", "unsupported_format"),
+    ],
+)
+async def test_add_is_not_led_to_secrets(
+    start_mcp: StartMcp, tmp_path: Path, named: str, lies_in: str, error: str
+) -> None:
+    """The home folder may be read, as it is by default; what is private in it may not, by whatever name."""
+    home = tmp_path / "home"
+    secret, name = home / lies_in, home / named
+    secret.parent.mkdir(parents=True)
+    secret.write_text(PRIVATE_KEY)
+    if named == "hardlink.html":
+        name.hardlink_to(secret)
+    elif name.parent.name == "folder":
+        name.parent.symlink_to(secret.parent)
+    elif name != secret:
+        name.symlink_to(secret)
+    async with agent(start_mcp(HOME=str(home)).at("knowledge")) as client:
+        answer = await client("knowledge-add", file_path=f"~/{named}", **{"async": False})
+    assert (answer["success"], answer["error"]) == (False, error)
+    assert (HIDDEN in answer["message"]) == (error == "path_not_allowed")
+    assert "c2VjcmV0" not in json.dumps(answer.json)
+
+
+async def test_add_takes_what_is_in_the_open(start_mcp: StartMcp, tmp_path: Path) -> None:
+    """Also by a link, and below a hidden folder that was allowed by name."""
+    home, notes = tmp_path / "home", tmp_path / "home" / ".notes"
+    (home / "docs").mkdir(parents=True)
+    notes.mkdir()
+    (home / "link.html").symlink_to(page(home / "docs", "Seen through a link"))
+    async with agent(start_mcp(HOME=str(home)).at("knowledge")) as client:
+        await added(client, Path("~/link.html"))
+    async with agent(start_mcp(KB_MCP_FILE_ROOTS=str(notes)).at("knowledge")) as client:
+        await added(client, page(notes, "In a folder that was allowed"))
+
+
 # knowledge-search
 
 

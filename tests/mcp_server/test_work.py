@@ -25,7 +25,7 @@ def essay(words: int) -> str:
 
 def long_file(folder: Path, words: int = 60_000) -> Path:
     path = folder / f"{uuid4().hex}.html"
-    path.write_text(essay(words))
+    path.write_text(f"<p>{essay(words)}</p>")
     return path
 
 

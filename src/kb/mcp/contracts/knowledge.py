@@ -21,7 +21,7 @@ from kb.mcp.contracts.knowledge_words import (
     task,
     unsupported,
 )
-from kb.mcp.files import FORMATS, FileRefusedError, Opened, file_format, opened
+from kb.mcp.files import FORMATS, FileRefusedError, Opened, file_format, holds_its_format, opened
 from kb.mcp.prompts import search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
 from kb.mcp.work import ended, seen_through
@@ -72,7 +72,9 @@ class Knowledge(Contract):
         tags, rest = tags_and_rest(metadata)
         try:
             with opened(file_path, self.settings.file_roots) as file:
+                self._check_name(file)
                 await self._check_size(file)
+                self._check_content(file_path, file)
                 accepted = await self._submit(file, tags, rest, force_ocr)
         except FileRefusedError as refused:
             raise refusal(refused.kind, refused.message, file_path=file_path) from refused
@@ -253,6 +255,17 @@ class Knowledge(Contract):
 
     async def _count(self) -> int:
         return int((await self.client.status())["documents"]["total"])
+
+    def _check_name(self, file: Opened) -> None:
+        """A link may have a name of its own; the file behind it counts."""
+        true_format = file_format(file.resolved)
+        if true_format not in FORMATS:
+            raise unsupported(true_format)
+
+    def _check_content(self, file_path: str, file: Opened) -> None:
+        if not holds_its_format(file):
+            message = f"{file_path!r} is not a {file_format(file.resolved).upper()} file: its content is something else"
+            raise refusal("unsupported_format", message, supported_formats=list(FORMATS))
 
     async def _check_size(self, file: Opened) -> None:
         limit = (await self.client.status())["limits"]["max_file_mb"]
