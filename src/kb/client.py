@@ -114,6 +114,8 @@ class Calls(Generic[Result]):
         tags: Iterable[str] | None = None,
         source_path: str | None = None,
         metadata: "Json | None" = None,
+        replace_tags: bool | None = None,
+        force: bool | None = None,
         wait: int = 0,
     ) -> Result:
         body = _given(
@@ -122,6 +124,8 @@ class Calls(Generic[Result]):
             tags=None if tags is None else list(tags),
             source_path=source_path,
             metadata=metadata,
+            replace_tags=replace_tags,
+            force=force,
         )
         return self.send(Call("POST", f"{API}/jobs", _query(wait=wait or None), body, wait=wait))
 
@@ -135,6 +139,8 @@ class Calls(Generic[Result]):
         source_path: str | None = None,
         metadata: "Json | None" = None,
         force_ocr: bool | None = None,
+        replace_tags: bool | None = None,
+        force: bool | None = None,
         wait: int = 0,
     ) -> Result:
         fields = _query(
@@ -144,6 +150,8 @@ class Calls(Generic[Result]):
             # A list, so that no tags at all can be told from tags that were not given.
             tags=None if tags is None else json.dumps(list(tags)),
             force_ocr=force_ocr,
+            replace_tags=replace_tags,
+            force=force,
         )
         place = fspath(path)
         upload = Upload(place, filename or place.replace("\\", "/").rpartition("/")[2], fields)

@@ -4,6 +4,7 @@ Nothing is assumed: each check looks, and one that cannot look says why. Mending
 makes again what can be made from the text; a document is never deleted.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 
 from kb import model
 from kb.errors import KBError, NotFound
+from kb.ingest.metadata import metadata_text
 from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.reindex import passages_again
 from kb.nouns import Check, Diagnosis
@@ -81,6 +83,7 @@ class Doctor:
         yield "vectors missing", self._vectors_missing
         yield "vectors of no chunk", self._vectors_stray
         yield "chunk counts", self._chunk_counts
+        yield "metadata", self._metadata
         yield "originals missing", self._originals_missing
         yield "originals damaged", self._originals_damaged
         yield "originals of no document", self._originals_stray
@@ -241,6 +244,15 @@ class Doctor:
             wrong = health.miscounted(tx)
         fixed = sum(self._cut_again(document_id) for document_id in wrong) if fix else 0
         return found(wrong, "{n} documents have other passages than they should; the first is document {first}.", fixed)
+
+    def _metadata(self, *, fix: bool) -> Finding:
+        """Documents from before metadata was indexed have no passage of it."""
+        with self._database.read() as tx:
+            rows = health.without_metadata_passage(tx)
+        missing = [row["id"] for row in rows if metadata_text(json.loads(row["metadata"]), row["title"])]
+        fixed = sum(self._cut_again(document_id) for document_id in missing) if fix else 0
+        message = "The metadata of {n} documents cannot be searched yet; first document {first}. `kb doctor --fix`."
+        return found(missing, message, fixed)
 
     def _cut_again(self, document_id: int) -> bool:
         """Make a document's chunks anew from its text, unless it changes meanwhile."""

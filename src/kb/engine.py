@@ -1,5 +1,6 @@
 """The use cases, each a short story over the parts. Synchronous: callers bring their own threads."""
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,11 +15,12 @@ from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, fill_in, known, note_request, settled, supersede
+from kb.ingest.request import AddRequest, give_tags, known, note_request, settled, supersede
 from kb.jobs.queue import Queue
 from kb.nouns import (
     MAX_NOTE_BYTES,
     Accepted,
+    AddOutcome,
     Chunk,
     Cleared,
     Diagnosis,
@@ -108,9 +110,20 @@ class Engine:
         tags: list[str] | None = None,
         source_path: str | None = None,
         metadata: Json | None = None,
+        replace_tags: bool = False,
+        force: bool = False,
     ) -> Accepted:
         check_note_text(text)
-        return self._accept(note_request(text, title=title, tags=tags, source_path=source_path, metadata=metadata))
+        request = note_request(
+            text,
+            title=title,
+            tags=tags,
+            source_path=source_path,
+            metadata=metadata,
+            replace_tags=replace_tags,
+            force=force,
+        )
+        return self._accept(request)
 
     def add_file(
         self,
@@ -122,6 +135,8 @@ class Engine:
         source_path: str | None = None,
         metadata: Json | None = None,
         force_ocr: bool = False,
+        replace_tags: bool = False,
+        force: bool = False,
     ) -> Accepted:
         """The file is durable before the job that names it; only then is the answer given."""
         if staged.size == 0:
@@ -138,31 +153,36 @@ class Engine:
             source_path=source_path,
             metadata=metadata,
             force_ocr=force_ocr,
+            replace_tags=replace_tags,
+            force=force,
         )
         staged.sync()
         return self._accept(request, keep=lambda: self.originals.keep(staged))
 
     def _accept(self, request: AddRequest, keep: Callable[[], None] = lambda: None) -> Accepted:
-        """Queue it, or answer at once when it is known already.
+        """Queue it, or answer at once when it is known already; refuse what must not replace the document at its path.
 
         `keep` runs before the commit, so that the row never names a file that is not there, and inside the
         transaction, so that nobody who deletes the same content at this moment takes the file away.
         """
+        if request.replace_tags and request.tags is None:
+            raise InvalidRequest("replace_tags says that tags replace others, but no tags were given. Send tags, too.")
         job_id = str(uuid.uuid4())
         with self._database.write() as tx:
             found = known(tx, request)
-            same = found is not None and found.same_content
-            if found is not None and same:
-                fill_in(tx, found.row, request)
+            if found is not None and found.refusal:
+                raise Conflict(found.refusal, document_id=found.row["id"], current_version=found.row["version"])
+            tagged = found is not None and found.holds and give_tags(tx, found.row, request)
             if found is not None and settled(found, request):
-                self.queue.submit(tx, finished_job(job_id, request, found.row))
-                supersede(tx, request, found.row, job_id)
+                outcome: AddOutcome = "kept" if found.kept else "updated" if tagged else "unchanged"
+                self.queue.submit(tx, finished_job(job_id, request, found.row, outcome))
+                supersede(tx, request, found, job_id)
                 keep()
-                return Accepted(job_id, "completed", found.row["id"], found.row["id"])
+                return Accepted(job_id, "completed", found.row["id"], found.row["id"], outcome)
             self.queue.submit(tx, queued_job(job_id, request))
             keep()
         if found is not None:
-            return Accepted(job_id, "queued", found.row["id"], found.row["id"] if same else None)
+            return Accepted(job_id, "queued", found.row["id"], found.row["id"] if found.same_content else None)
         return Accepted(job_id, "queued")
 
     # Searching
@@ -251,16 +271,17 @@ class Engine:
         return updated
 
     def _try_update(self, ref: str, text: str, expected_version: int | None) -> Document | None:
-        """None when the note got another title meanwhile: the title is part of what was embedded."""
+        """None when the note got another title or other metadata meanwhile: they are part of what was embedded."""
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
         passages = self._preparer.passages(Part("text", text), "markdown")
+        passages += self._preparer.metadata_passages(json.loads(before["metadata"]), title)
         prepared = [chunk for batch in self._preparer.batches(passages, title) for chunk in batch]
         data = note_request(text)
         with self._database.write() as tx:
             row = find_note(tx, ref, expected_version)
-            if row["titled"] and row["title"] != title:
+            if (row["titled"] and row["title"] != title) or row["metadata"] != before["metadata"]:
                 return None
             if row["content_hash"] != data.content_hash:
                 revision = chunks.next_revision(tx, row["id"])
@@ -276,6 +297,7 @@ class Engine:
                     content_hash=data.content_hash,
                     size_bytes=data.size_bytes,
                     metadata=held.metadata,
+                    given=json.loads(row["given"]),
                     processing_method=held.processing_method,
                     ledger=held.ledger,
                     accepted=row["accepted"],
@@ -449,7 +471,7 @@ def is_slow(request: AddRequest) -> bool:
     return request.size_bytes >= LARGE_FILE or request.doc_type == "image" or request.force_ocr
 
 
-def finished_job(job_id: str, request: AddRequest, row: Row) -> jobs.NewJob:
+def finished_job(job_id: str, request: AddRequest, row: Row, outcome: AddOutcome) -> jobs.NewJob:
     """The record of something that was known already."""
     return jobs.NewJob(
         id=job_id,
@@ -458,4 +480,5 @@ def finished_job(job_id: str, request: AddRequest, row: Row) -> jobs.NewJob:
         filename=request.filename,
         document_id=row["id"],
         uid=row["uid"],
+        outcome=outcome,
     )

@@ -28,9 +28,12 @@ FailureCode = Literal[
     "out_of_memory",
     "crashed",
     "unsupported_format",
+    "conflict",
     "internal",
 ]
 Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
+# What an addition did. "unchanged": the document had all of it. "kept": the note was edited in kb and keeps its text.
+AddOutcome = Literal["added", "updated", "unchanged", "kept"]
 
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
 JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
@@ -54,6 +57,7 @@ class Anchor:
     heading: str | None = absent()  # the heading path, outermost first, joined by " > "
     start: int | None = absent()  # characters into the document's extracted text
     end: int | None = absent()
+    metadata: bool | None = absent()  # true: made from the document's metadata, which is not in that text
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,7 @@ class Job:
     finished_at: str | None
     elapsed_seconds: float
     estimated_remaining_seconds: float | None
+    outcome: AddOutcome | None = absent()  # what a completed addition did
 
     @property
     def ended(self) -> bool:
@@ -187,6 +192,7 @@ class Accepted:
     status: JobStatus
     document_id: int | None = absent()
     duplicate_of: int | None = absent()  # the document that already holds this
+    outcome: AddOutcome | None = absent()  # what it did, once that is certain
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def test_new_content_at_a_known_path_updates_the_document_in_place(http: Http) -
     assert (document["version"], document["title"], document["tags"], document["metadata"]) == (
         2,
         "New",
-        ["new"],
+        ["old", "new"],
         {"a": 1},
     )
     assert http.search("okapi", mode="fts")["results"] == []
@@ -260,18 +260,6 @@ def test_ten_writers_of_one_path_leave_the_last_accepted_content(http: Http) -> 
     last = min(job_ids, key=newest_first.index)
     wanted = f"content number {job_ids.index(last)} at a contested path"
     assert http("GET", f"/api/v1/documents/{document_id}").json["text"] == wanted
-
-
-def test_a_change_of_a_note_and_new_content_for_its_path_both_succeed(http: Http) -> None:
-    path = "contested/note.md"
-    note = http.add_note("the first text of a contested note", source_path=path)
-    job_id = http("POST", "/api/v1/jobs", {"text": "the text that was sent to the path", "source_path": path}).json[
-        "job_id"
-    ]
-    assert http("PATCH", f"/api/v1/notes/{note}", {"text": "the text that was patched in"}).status == 200
-    assert http.ended(job_id)["status"] == "completed"
-    texts = {version["text"] for version in http("GET", f"/api/v1/notes/{note}/versions").json["versions"]}
-    assert {"the text that was sent to the path", "the text that was patched in"} <= texts
 
 
 def test_a_retried_job_counts_as_the_latest(start_engine: StartEngine) -> None:

@@ -38,15 +38,15 @@ def test_each_file_has_its_line_and_there_is_a_summary(kb: Kb, tag: str) -> None
     assert summary == "2 files: 2 added"
 
 
-def test_a_changed_file_updates_its_document_and_an_unchanged_one_is_known(kb: Kb, tag: str) -> None:
+def test_a_changed_file_updates_its_document_and_an_unchanged_one_is_told(kb: Kb, tag: str) -> None:
     write(kb.folder, f"{tag}.txt", f"{tag}-2.txt")
     before = kb("add", f"{tag}.txt", f"{tag}-2.txt", "--json").json
     (kb.folder / f"{tag}.txt").write_text("Something else entirely")
     ran = kb("add", f"{tag}.txt", f"{tag}-2.txt")
-    updated, known, summary = ran.out.splitlines()
+    updated, unchanged, summary = ran.out.splitlines()
     assert updated.startswith(f"updated    {tag}.txt  document {before[0]['document_id']}")
-    assert known == f"known      {tag}-2.txt  already document {before[1]['document_id']}"
-    assert summary == "2 files: 1 updated, 1 known"
+    assert unchanged == f"unchanged  {tag}-2.txt  already document {before[1]['document_id']}"
+    assert summary == "2 files: 1 updated, 1 unchanged"
 
 
 def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code(kb: Kb, tag: str) -> None:
@@ -61,7 +61,7 @@ def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code
     assert again.code == 3
     assert again.err.splitlines()[0] == "failed     missing.txt  There is no file missing.txt."
     assert again.err.splitlines()[1].startswith("failed     program.bin  ")
-    assert again.out.splitlines()[-1] == "3 files: 2 failed, 1 known"
+    assert again.out.splitlines()[-1] == "3 files: 2 failed, 1 unchanged"
 
 
 def test_a_job_that_fails_exits_5_with_its_reason(kb: Kb) -> None:
@@ -142,7 +142,7 @@ def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http
     done = kb("add", tag, "--tags", tag)
     assert done.code == 0
     assert http("GET", f"/api/v1/documents?tag={tag}").json["total"] == 40
-    assert "known" in done.out.splitlines()[-1]
+    assert "unchanged" in done.out.splitlines()[-1]
 
 
 def test_on_a_terminal_one_bar_counts_all_files_and_failures_come_last(kb: Kb, tag: str) -> None:
@@ -155,4 +155,4 @@ def test_on_a_terminal_one_bar_counts_all_files_and_failures_come_last(kb: Kb, t
     assert f"1/4 {tag}/a.txt: sending" in ran.out
     assert f"3/4 {tag}/c.txt: " in ran.out
     assert [line.split()[0] for line in shown if line] == ["added", "added", "failed", "4"]
-    assert shown[-1] == "4 files: 2 added, 1 failed, 1 known"
+    assert shown[-1] == "4 files: 2 added, 1 failed, 1 unchanged"

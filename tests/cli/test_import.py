@@ -1,5 +1,6 @@
 """`kb import`: what was exported comes in as it was, and a second time changes nothing; Markdown becomes notes."""
 
+import hashlib
 import io
 import json
 import signal
@@ -123,12 +124,12 @@ def test_what_cannot_be_imported_is_listed_with_its_reason(kb: Kb, tag: str, htt
     assert ran.code == 3
     assert ran.err.splitlines() == [
         "failed     text A file  its original is not in the archive",
-        f"failed     note {path}  document {held} has this source path and other content; "
+        f"kept       note {path}  document {held} has this source path and other content; "
         "it is left alone (--force replaces it)",
         "failed     text Damaged  its original is damaged: the bytes do not have the hash that names them",
     ]
-    assert ran.out.splitlines()[-1] == "3 documents: 3 failed"
-    assert kb("import", "all.tar", "--force").out.splitlines()[0].startswith(f"added      note {path}")
+    assert ran.out.splitlines()[-1] == "3 documents: 2 failed, 1 kept"
+    assert kb("import", "all.tar", "--force").out.splitlines()[0].startswith(f"updated    note {path}")
     assert http("GET", f"/api/v1/documents/{held}").json["text"] == "Older text"
 
 
@@ -189,8 +190,87 @@ def test_markdown_with_front_matter_becomes_notes(kb: Kb, tag: str) -> None:
     (vault / "broken.md").unlink()
     (vault / "latin.md").unlink()
     again = kb("import", "vault", "--tags", tag)
-    assert again.out.splitlines()[-1] == "2 files: 1 updated, 1 known"
+    assert again.out.splitlines()[-1] == "2 files: 1 updated, 1 unchanged"
     assert len(documents(kb.url, tag)) == 2
+
+
+def imported(kb: Kb, *words: str) -> list[str]:
+    """The state of each file, then the summary, and what was said of those that failed."""
+    ran = kb("import", *words)
+    return [line.split()[0] for line in ran.out.splitlines()[:-1]] + ran.err.splitlines()
+
+
+def test_a_note_that_was_edited_in_kb_is_kept(kb: Kb, tag: str, http: Http) -> None:
+    page = kb.folder / f"{tag}.md"
+    page.write_text("The first text")
+    assert imported(kb, page.name, "--tags", tag) == ["added"]
+    (note,) = documents(kb.url, tag)
+    http("POST", f"/api/v1/documents/{note['id']}/tags", {"add": ["by hand"]})
+    http("PATCH", f"/api/v1/notes/{note['id']}", {"text": "Edited in kb"})
+    unchanged = kb("import", page.name)
+    assert (unchanged.code, unchanged.out.splitlines()) == (
+        0,
+        [
+            f"kept       {page.name}  document {note['id']} was edited in kb, and the file has not changed since "
+            "(--force replaces the note)",
+            "1 file: 1 kept",
+        ],
+    )
+    page.write_text("The second text")
+    refused = kb("import", page.name)
+    assert (refused.code, refused.out) == (4, "1 file: 1 kept\n")
+    assert refused.err.startswith(f"kept       {page.name}  Note {note['id']} was edited in kb (version 2)")
+    assert documents(kb.url, tag)[0]["versions"] == [(2, "Edited in kb"), (1, "The first text")]
+
+    assert imported(kb, page.name, "--force") == ["updated"]
+    (forced,) = documents(kb.url, tag)
+    assert forced["tags"] == [tag, "by hand"]
+    assert [text for _, text in forced["versions"]] == ["The second text", "Edited in kb", "The first text"]
+    assert imported(kb, page.name, "--tags", tag, "--replace-tags") == ["updated"]
+    assert documents(kb.url, tag)[0]["tags"] == [tag]
+
+
+def test_an_imported_note_is_not_turned_into_a_file(kb: Kb, tag: str, http: Http) -> None:
+    page = kb.folder / f"{tag}.md"
+    page.write_text("A page of a vault")
+    kb("import", page.name, "--tags", tag)
+    ran = kb("add", page.name, "--force")
+    assert ran.code == 4
+    assert ran.err.startswith(f"kept       {page.name}  Document ")
+    assert [note["doc_type"] for note in documents(kb.url, tag)] == ["note"]
+
+
+def test_front_matter_that_changes_alone_is_an_update(kb: Kb, tag: str) -> None:
+    page = kb.folder / f"{tag}.md"
+    for author, state in (("Anna", "added"), ("Berta", "updated"), ("Berta", "unchanged")):
+        page.write_text(f"---\nauthor: {author}\n---\nThe same text")
+        assert imported(kb, page.name, "--tags", tag) == [state]
+    (note,) = documents(kb.url, tag)
+    assert (note["metadata"], note["version"]) == ({"author": "Berta"}, 1)
+
+
+def test_what_the_engine_has_under_a_path_is_not_called_added(kb: Kb, tag: str, http: Http) -> None:
+    data = f"bytes of {tag}".encode()
+    held = http.add_file("a.txt", data, [("source_path", f"/somewhere/{tag}.txt")]).json["document_id"]
+    note = http.add_note(f"text of {tag}", source_path=f"/somewhere/{tag}.md")
+    sha256 = hashlib.sha256(data).hexdigest()
+    lines = [line(content_hash=sha256, titled=False), line(doc_type="note", text=f"text of {tag}", titled=False)]
+    archive(kb.folder / "all.tar", *lines, **{f"originals/{sha256[:2]}/{sha256}": data})
+    ran = kb("import", "all.tar", "--json").json
+    assert [(one["document_id"], one["outcome"]) for one in ran] == [(held, "unchanged"), (note, "unchanged")]
+
+
+def test_which_texts_a_path_brought_is_known_after_an_import(own: Kb, other: Kb) -> None:
+    http = Http(own.url)
+    for text in ("first at the path", "second at the path"):
+        http.add_note(text, source_path="/vault/a.md")
+        note = http.add_note(text, source_path="/vault/b.md")
+    http("PATCH", f"/api/v1/notes/{note}", {"text": "edited in kb"})
+    own("export", "all.tar")
+    assert other("import", "all.tar").code == 0
+    third = {"text": "third at the path"}
+    sent = [Http(other.url)("POST", "/api/v1/jobs", third | {"source_path": f"/vault/{name}.md"}) for name in "ab"]
+    assert [reply.status for reply in sent] == [202, 409]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,19 @@ def test_going_back_to_an_old_content_wins_over_a_newer_one_that_still_waits(htt
     assert http("GET", f"/api/v1/documents/{id_}").json["text"] == "the first content"
 
 
+def test_an_edit_while_the_new_content_of_its_path_waits_is_not_replaced(http: Http) -> None:
+    at = {"source_path": "/race/edited.md"}
+    id_ = http.add_note("the text that the path brought", **at)
+    keep_busy(http, "vole")
+    job_id = http("POST", "/api/v1/jobs", {"text": "the newer text of the path", **at}).json["job_id"]
+    assert http("PATCH", f"/api/v1/notes/{id_}", {"text": "the text that was edited in kb"}).status == 200
+    job = http.ended(job_id)
+    assert (job["status"], job["error"]["code"]) == ("failed", "conflict")
+    assert "edited in kb" in job["error"]["message"]
+    texts = [version["text"] for version in http("GET", f"/api/v1/notes/{id_}/versions").json["versions"]]
+    assert texts == ["the text that was edited in kb", "the text that the path brought"]
+
+
 def test_deleting_a_document_leaves_the_file_to_a_job_that_needs_it(http: Http) -> None:
     data = b"bytes that two paths share"
     first = http.add_file("a.txt", data, [("source_path", "/race/a.txt")]).json["document_id"]

@@ -59,7 +59,7 @@ async def test_add_synchronously(knowledge: Agent, readable: Path, http: Http) -
     answer = await knowledge("knowledge-add", file_path=str(path), metadata=metadata, **{"async": False})
     assert UUID.fullmatch(answer["document_id"])
     assert answer["filename"] == path.name
-    assert answer["chunks_created"] == 1
+    assert answer["chunks_created"] == 2  # one of the text, one of the metadata
     assert answer["processing_method"] == "text_extraction"
     assert answer["processing_time_seconds"] >= 0
     document = http("GET", f"/api/v1/documents/{answer['document_id']}").json

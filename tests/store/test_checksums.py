@@ -39,6 +39,15 @@ def database(tmp_path: Path) -> Iterator[SQLiteDatabase]:
     database.close()
 
 
+# What the migrations from that of the checksums on made.
+UNDONE = """
+DROP TABLE checksums;
+ALTER TABLE documents DROP COLUMN brought;
+ALTER TABLE documents DROP COLUMN given;
+ALTER TABLE jobs DROP COLUMN outcome;
+"""
+
+
 def written(database: SQLiteDatabase) -> tuple[int, int]:
     """A document with a passage, a text, a version and tags; the ids of both."""
     chunk = NewChunk(
@@ -176,7 +185,8 @@ def test_a_file_without_checksums_gets_them_at_the_next_start(tmp_path: Path) ->
     written(database)
     database.close()
     connection = connect(path)
-    connection.execute(f"DROP TABLE checksums; DELETE FROM migrations WHERE version >= {STAMPED}").fetchall()
+    connection.execute(UNDONE).fetchall()
+    connection.execute("DELETE FROM migrations WHERE version >= ?", (STAMPED,))
     connection.close()
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)

@@ -210,3 +210,39 @@ def test_terms_hold_no_character_that_full_text_would_split_at(tmp_path: Path) -
 def schema(database: SQLiteDatabase) -> list[tuple[str, str]]:
     with database.read() as tx:
         return [(row["name"], row["sql"]) for row in tx.rows("SELECT name, sql FROM sqlite_master ORDER BY name")]
+
+
+AT_V3 = """
+INSERT INTO documents (id, title, doc_type, content_hash, created_at, version, revision, accepted, source_path)
+VALUES (1, 'Only added', 'note', 'a', '', 1, 1, 1, '/a'), (2, 'Added twice', 'note', 'b', '', 2, 1, 2, '/b'),
+       (3, 'Edited', 'note', 'c', '', 3, 1, 3, '/c'), (4, 'Its job is gone', 'note', 'd', '', 2, 1, 99, '/d'),
+       (5, 'A file', 'pdf', 'e', '', 2, 1, 5, '/e');
+UPDATE documents SET metadata = '{"by": "Ann"}' WHERE id = 1;
+INSERT INTO note_versions (document_id, version, text, created_at)
+VALUES (1, 1, 'a', '2026-01-01T10:00:00.000Z'),
+       (2, 1, 'b1', '2026-01-01T10:00:00.000Z'), (2, 2, 'b2', '2026-01-02T10:00:00.000Z'),
+       (3, 1, 'c1', '2026-01-01T10:00:00.000Z'), (3, 2, 'c2', '2026-01-02T10:00:00.000Z'),
+       (3, 3, 'c3', '2026-01-03T10:00:00.000Z'),
+       (4, 1, 'd1', '2026-01-01T10:00:00.000Z'), (4, 2, 'd2', '2026-01-02T10:00:00.000Z');
+INSERT INTO jobs (seq, id, kind, status, created_at, finished_at)
+VALUES (1, 'j1', 'note', 'completed', '', '2026-01-01T10:00:00.002Z'),
+       (2, 'j2', 'note', 'completed', '', '2026-01-02T10:00:00.002Z'),
+       (3, 'j3', 'note', 'completed', '', '2026-01-02T10:00:00.002Z');
+"""
+
+
+def test_which_version_a_path_brought_is_told_from_its_job(tmp_path: Path) -> None:
+    path = tmp_path / "kb.db"
+    connection = connect(path)
+    before = [file for file in sorted(MIGRATIONS.glob("*.sql")) if file.name < "0005"]
+    for file in before:
+        connection.execute(file.read_text()).fetchall()
+    connection.execute("CREATE TABLE migrations (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)")
+    connection.execute("INSERT INTO migrations (version, applied_at) VALUES (?, '')", (len(before),))
+    connection.execute(AT_V3).fetchall()
+    connection.close()
+    with opened(path).read() as tx:
+        rows = tx.rows("SELECT id, brought, given FROM published ORDER BY id")
+    # One that may have been edited counts as edited: 0 is no version.
+    assert [(row["id"], row["brought"]) for row in rows] == [(1, 1), (2, 2), (3, 2), (4, 0), (5, 0)]
+    assert rows[0]["given"] == '{"by": "Ann"}'

@@ -51,6 +51,10 @@ Tags = Annotated[list[Tag], Field(max_length=100)]
 Title = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(real_text)]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(real_text)]
 Metadata = Annotated[dict[str, Any], AfterValidator(real_metadata)]
+ReplaceTags = Annotated[
+    bool, Field(description="The given tags replace those that the document has; else they are added to them.")
+]
+Force = Annotated[bool, Field(description="Replace a note at this source path even if it was edited in kb since.")]
 Moment = Annotated[
     str,
     Field(description="A date (2026-01-31) or a time (2026-01-31T12:00:00Z); UTC unless it names a zone."),
@@ -113,6 +117,8 @@ class NoteBody(Body):
     tags: Tags | None = None
     source_path: SourcePath | None = Field(None, description="When given, the path is the note's identity.")
     metadata: Metadata | None = None
+    replace_tags: ReplaceTags = False
+    force: Force = False
 
 
 class FileForm(Body):
@@ -123,6 +129,8 @@ class FileForm(Body):
     source_path: SourcePath | None = None
     metadata: Metadata | None = None
     force_ocr: bool = False
+    replace_tags: ReplaceTags = False
+    force: Force = False
 
 
 class TagsBody(Body):

@@ -38,9 +38,15 @@ BODY = {
 }
 
 
-@router.post("", status_code=202, response_model=Accepted, responses=errors(415), openapi_extra={"requestBody": BODY})
+@router.post(
+    "", status_code=202, response_model=Accepted, responses=errors(409, 415), openapi_extra={"requestBody": BODY}
+)
 async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
-    """Add a note (JSON) or a file (multipart). What is known already is answered at once with `duplicate_of`."""
+    """Add a note (JSON) or a file (multipart). What is known already is answered at once with `duplicate_of`.
+
+    At a known `source_path`, new content updates the document in place. A note that was edited in kb since is replaced
+    only with `force`; a note never becomes a file, nor a file a note: 409 `conflict`.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         accepted = await add_file(engine, request)
@@ -52,7 +58,8 @@ async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
         )
     if query.wait and accepted.status == "queued":
         job = await ended(engine, accepted.job_id, query.wait)
-        accepted = Accepted(job.id, job.status, job.document_id or accepted.document_id, accepted.duplicate_of)
+        document_id = job.document_id or accepted.document_id
+        accepted = Accepted(job.id, job.status, document_id, accepted.duplicate_of, job.outcome)
     return Answer(accepted, status_code=202)
 
 
@@ -115,6 +122,8 @@ async def add_note(engine: Engine, request: Request) -> Accepted:
         tags=note.tags,
         source_path=note.source_path,
         metadata=note.metadata,
+        replace_tags=note.replace_tags,
+        force=note.force,
     )
 
 
@@ -131,4 +140,6 @@ async def add_file(engine: Engine, request: Request) -> Accepted:
             source_path=form.source_path,
             metadata=form.metadata,
             force_ocr=form.force_ocr,
+            replace_tags=form.replace_tags,
+            force=form.force,
         )

@@ -17,6 +17,7 @@ from kb.errors import InvalidRequest, TooLarge, Unavailable
 
 MAX_FIELDS_BYTES = 2**20  # all fields beside the file
 MAX_UPLOADS = 32
+FLAGS = ("force_ocr", "replace_tags", "force")
 STALLED_SECONDS = 60  # without a byte; a slow upload that keeps coming is welcome
 
 
@@ -66,7 +67,7 @@ class Upload:
                 raise InvalidRequest(f"The field {name!r} was sent {len(given)} times; send it once.")
             elif name == "metadata":
                 values[name] = json_field(name, given[0])
-            elif name == "force_ocr":
+            elif name in FLAGS:
                 values[name] = flag(name, given[0])
             else:
                 values[name] = given[0] or None

@@ -8,7 +8,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from kb.cli.options import add_no_wait, add_tags, command, connect
+from kb.cli.options import add_no_wait, add_replacing, add_tags, command, connect
 
 if TYPE_CHECKING:
     from kb.cli.find import Found
@@ -40,6 +40,7 @@ def register(commands: "Commands") -> None:
         help="a file, a folder or a quoted glob; in folders, hidden files and what .gitignore names are left out",
     )
     add_tags(parser, "tags of every added file; repeatable, separated by commas")
+    add_replacing(parser)
     parser.add_argument("--title", metavar="TITLE", help="title, when a single file is added")
     parser.add_argument("--force-ocr", action="store_true", help="read pages by OCR even where they have text")
     parser.add_argument("--no-ignore", action="store_true", help="take what .gitignore names too")
@@ -80,34 +81,34 @@ class Adder:
         return Task(found.path, about, act)
 
     def _added(self, about: "Json") -> "Outcome":
-        from kb.cli.follow import exit_code, reason
-        from kb.cli.outcomes import Outcome
+        from kb.cli.outcomes import Outcome, not_done
 
         path = about["path"]
         held = self._unchanged(about)
-        if held is not None:
-            answer: Json = {"job_id": None, "status": "completed", "document_id": held, "duplicate_of": held}
-        else:
-            answer = self._sent(about)
+        answer = self._sent(about) if held is None else _known(held)
         named = about | answer
-        if "duplicate_of" in answer:
-            return Outcome(path, "known", f"already document {answer['duplicate_of']}", named)
-        if answer["status"] == "completed":
-            state, detail = ("added", "") if self.args.json else self._described(answer["document_id"])
-            return Outcome(path, state, detail, named)
         if answer["status"] in ("failed", "cancelled"):
-            return Outcome(path, answer["status"], reason(answer), named, exit_code(answer))
-        return Outcome(path, "queued", f"job {answer['job_id']}", named)
+            return not_done(path, named)
+        if answer["status"] != "completed":
+            return Outcome(path, "queued", f"job {answer['job_id']}", named)
+        state, document_id = answer["outcome"], answer["document_id"]
+        if state == "unchanged":
+            return Outcome(path, state, f"already document {document_id}", named)
+        return Outcome(path, state, "" if self.args.json else self._described(document_id), named)
 
     def _unchanged(self, about: "Json") -> int | None:
         """The document that has exactly this file, its tags included; None when the engine has to look."""
         if self.args.title or self.args.force_ocr:
             return None
         found = self.client.documents(source_path=about["source_path"], limit=1)["documents"]
-        if not found or not set(self.args.tags or ()) <= set(found[0]["tags"]) or not self._nothing_waits():
+        if not found or not self._has_tags(found[0]["tags"]) or not self._nothing_waits():
             return None
         held: Json = found[0]
         return int(held["id"]) if held["doc_type"] != "note" and _has(about["path"], held) else None
+
+    def _has_tags(self, held: list[str]) -> bool:
+        given = self.args.tags or []
+        return given == held if self.args.replace_tags else set(given) <= set(held)
 
     def _nothing_waits(self) -> bool:
         """Whether no job is under way that could still change what a path holds; asked once."""
@@ -133,11 +134,13 @@ class Adder:
             tags=self.args.tags,
             source_path=about["source_path"],
             force_ocr=self.args.force_ocr or None,
+            replace_tags=self.args.replace_tags or None,
+            force=self.args.force or None,
             wait=0 if self.args.no_wait else patience,
         )
         return answer if self.args.no_wait else followed(self.client, answer, tell)
 
-    def _described(self, document_id: int) -> tuple[str, str]:
+    def _described(self, document_id: int) -> str:
         """What became of the file, the parts that could not be read included: no page is lost in silence."""
         from kb.cli.screen import plural
 
@@ -147,7 +150,13 @@ class Adder:
         if lost:
             parts = ", ".join(f"{entry['part']} ({entry['reason']})" for entry in lost)
             detail += f"; could not be read: {parts}"
-        return ("updated" if document["version"] > 1 else "added"), detail
+        return detail
+
+
+def _known(document_id: int) -> "Json":
+    """The answer about a file that was not sent, as the engine would give it."""
+    known: Json = {"job_id": None, "status": "completed", "document_id": document_id, "duplicate_of": document_id}
+    return known | {"outcome": "unchanged"}
 
 
 def _has(path: str, held: "Json") -> bool:

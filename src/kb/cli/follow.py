@@ -31,16 +31,20 @@ def followed(client: "Calls[Json]", accepted: "Json", tell: "Callable[[Json], No
         answer["status"] = job["status"]
         if job["document_id"] is not None:
             answer["document_id"] = job["document_id"]
+        if "outcome" in job:
+            answer["outcome"] = job["outcome"]
     if answer["status"] == "failed":
         answer["error"] = (job or client.job(answer["job_id"]))["error"]
     return answer
 
 
 def exit_code(answer: "Json") -> int:
-    """0 for what went well or is still under way; a failed job exits 5, or 1 when kb is to blame."""
+    """0 for what went well or is still under way; a failed job exits 5, 4 after a conflict, 1 when kb is to blame."""
     if answer["status"] == "failed":
-        ours = (answer.get("error") or {}).get("code") in OUR_FAULT
-        return KBError.exit_code if ours else UnsupportedFormat.exit_code
+        code = (answer.get("error") or {}).get("code")
+        if code == Conflict.code:
+            return Conflict.exit_code
+        return KBError.exit_code if code in OUR_FAULT else UnsupportedFormat.exit_code
     return Conflict.exit_code if answer["status"] == "cancelled" else 0
 
 

@@ -1,15 +1,16 @@
 """Documents put into an engine as they were in another one, over its ordinary routes.
 
 A file is added with its original, title, tags, metadata and path. A note is added with its first text and taken through
-the others, so that its versions are the same. What the engine has already is found first: a second run changes nothing,
-and one that was broken off goes on where it stopped. What stands there with other content is left alone.
+the others, so that its versions are the same, and so is which of them its path brought. What the engine has already is
+found first: a second run changes nothing, and one that was broken off goes on where it stopped. What stands there with
+other content is left alone.
 """
 
 import hashlib
 from typing import TYPE_CHECKING
 
-from kb.cli.follow import WAIT_SECONDS, exit_code, followed, reason
-from kb.cli.outcomes import Outcome, Task
+from kb.cli.follow import WAIT_SECONDS, followed, reason
+from kb.cli.outcomes import Outcome, Task, not_done
 from kb.errors import Conflict
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ class Importer:
                 is_note = document["doc_type"] == "note"
                 state, document_id = self._note(document) if is_note else self._file(document, archive)
             except NotDoneError as ended:
-                return Outcome(name, "failed", str(ended), about | ended.answer, exit_code(ended.answer))
+                return not_done(name, about | ended.answer)
             self._taken.add(document_id)
-            told = about | {"status": "completed", "document_id": document_id}
+            told = about | {"status": "completed", "document_id": document_id, "outcome": state}
             return Outcome(name, state, f"document {document_id}", told)
 
         return Task(name, about, act)
@@ -72,7 +73,7 @@ class Importer:
         held = self._files.get(hash_) if path is None else self._at_path.get(path)
         same = held is not None and held["content_hash"] == hash_ and held["doc_type"] != "note"
         if held and same and _complete(held, document):
-            return "known", held["id"]
+            return "unchanged", held["id"]
         if held and not same:
             self._refuse_to_replace(held)
         with archive.original(hash_) as original:
@@ -82,25 +83,30 @@ class Importer:
                 title=_title(document),
                 tags=document["tags"],
                 source_path=path,
-                metadata=document["metadata"],
+                metadata=_metadata(document, held if same else None),
+                force=self._force or None,
                 wait=WAIT_SECONDS,
             )
-            return ("updated" if held else "added"), self._done(answer)
+            return self._done(answer)
 
     def _note(self, document: "Json") -> tuple[str, int]:
         texts = [version["text"] for version in reversed(document.get("versions") or [])] or [document["text"]]
         held, reached = self._held_note(document, texts)
-        if held is not None and reached == len(texts):
-            return "known", held["id"]
-        if held is not None:
-            document_id = held["id"]
-        else:
+        if held is None:
             if other := self._at_path.get(document["source_path"]):
                 self._refuse_to_replace(other)
-            document_id, reached = self._added_note(document, texts[0]), 1
-        for text in texts[reached:]:
-            self._client.update_note(document_id, text)
-        return ("updated" if held else "added"), document_id
+            state, document_id = self._added_note(document, texts[0], more=len(texts) > 1)
+            reached = 1
+        elif reached < len(texts) or _complete(held, document) or document["source_path"] is None:
+            state, document_id = "unchanged", held["id"]
+        else:
+            state, document_id = self._added_note(document, texts[-1], held)
+        for number, text in enumerate(texts[reached:], start=reached + 1):
+            if document["source_path"] is not None and number <= document.get("brought", 0):
+                self._added_note(document, text)
+            else:
+                self._client.update_note(document_id, text)
+        return ("updated" if state == "unchanged" and texts[reached:] else state), document_id
 
     def _held_note(self, document: "Json", texts: list[str]) -> "tuple[Json | None, int]":
         """The note as the engine has it, and how many of its versions are there."""
@@ -118,28 +124,34 @@ class Importer:
                     return held, reached
         return None, 0
 
-    def _added_note(self, document: "Json", text: str) -> int:
+    def _added_note(
+        self, document: "Json", text: str, held: "Json | None" = None, *, more: bool = False
+    ) -> tuple[str, int]:
+        """What became of the note, and its id. With `more`, other texts follow: no known note may be changed so."""
         given = {
             "title": _title(document),
             "tags": document["tags"],
             "source_path": document["source_path"],
-            "metadata": document["metadata"],
+            "metadata": _metadata(document, held),
+            "force": self._force or None,
         }
-        document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
-        if document_id not in self._taken:
-            return document_id
+        state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
+        unwanted = state != "added" and document["source_path"] is None and more
+        if document_id not in self._taken and not unwanted:
+            return state, document_id
         # Two notes may have come to the same text and tags, but cannot be added so: tell them apart for a moment.
         mark = f"kb-import:{document['uid']}"
         given["tags"] = [*document["tags"], mark]
-        document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
+        state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
         self._client.edit_tags(document_id, remove=[mark])
-        return document_id
+        return state, document_id
 
-    def _done(self, accepted: "Json") -> int:
+    def _done(self, accepted: "Json") -> tuple[str, int]:
+        """What the addition did, and the document."""
         answer = followed(self._client, accepted)
         if answer["status"] != "completed":
             raise NotDoneError(answer)
-        return int(answer["document_id"])
+        return answer["outcome"], int(answer["document_id"])
 
     def _refuse_to_replace(self, held: "Json") -> None:
         if not self._force:
@@ -155,3 +167,9 @@ def _title(document: "Json") -> str | None:
 
 def _complete(held: "Json", document: "Json") -> bool:
     return set(document["tags"]) <= set(held["tags"]) and document["metadata"].keys() <= held["metadata"].keys()
+
+
+def _metadata(document: "Json", held: "Json | None") -> "Json":
+    """Metadata to send: to a document with the same content, only what it lacks."""
+    there = held["metadata"] if held else {}
+    return {name: value for name, value in document["metadata"].items() if name not in there}

@@ -26,7 +26,14 @@ def register(commands: "Commands") -> None:
     parser.add_argument("source", metavar="SOURCE", help="an archive of `kb export`, a folder, or a Markdown file")
     add_tags(parser, "tags of every note that comes from Markdown; repeatable, separated by commas")
     parser.add_argument(
-        "--force", action="store_true", help="replace what has the same source path and other content in the archive"
+        "--replace-tags",
+        action="store_true",
+        help="replace the tags of a known note by those of its Markdown file (default: add them)",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace notes that were edited in kb since; from an archive, whatever has other content at the same path",
     )
 
 
@@ -44,6 +51,8 @@ def _import_archive(args: argparse.Namespace) -> int:
 
     if args.tags:
         raise InvalidRequest("--tags is for a folder of Markdown: documents of an archive have their own.")
+    if args.replace_tags:
+        raise InvalidRequest("--replace-tags is for a folder of Markdown: tags of an archive are added.")
     with opened(args.source) as archive:
         importer = Importer(connect(), force=args.force)
         report = Report("document", archive.count(), as_json=args.json)
@@ -57,10 +66,10 @@ def _import_markdown(args: argparse.Namespace) -> int:
     found = [one for one in find([args.source]) if one.error or one.path.lower().endswith(MARKDOWN)]
     client = connect()
     report = Report("file", len(found), as_json=args.json)
-    return report.run(_task(client, one, args.tags or []) for one in found)
+    return report.run(_task(client, one, args) for one in found)
 
 
-def _task(client: "Client", found: "Found", tags: list[str]) -> "Task":
+def _task(client: "Client", found: "Found", args: argparse.Namespace) -> "Task":
     from kb.cli.outcomes import Task
 
     path = found.path
@@ -69,16 +78,16 @@ def _task(client: "Client", found: "Found", tags: list[str]) -> "Task":
     def act() -> "Outcome":
         if found.error:
             raise found.error
-        return _note(client, about, tags)
+        return _note(client, about, args)
 
     return Task(path, about, act)
 
 
-def _note(client: "Client", about: "Json", tags: list[str]) -> "Outcome":
+def _note(client: "Client", about: "Json", args: argparse.Namespace) -> "Outcome":
     """One file as a note: the path is its identity, so that importing again updates it."""
-    from kb.cli.follow import WAIT_SECONDS, exit_code, followed, reason
+    from kb.cli.follow import WAIT_SECONDS, followed
     from kb.cli.frontmatter import tags_of
-    from kb.cli.outcomes import Outcome
+    from kb.cli.outcomes import Outcome, not_done
 
     path = about["path"]
     fields, text = _read(path)
@@ -87,17 +96,20 @@ def _note(client: "Client", about: "Json", tags: list[str]) -> "Outcome":
     accepted = client.add_note(
         text,
         title=title,
-        tags=list(dict.fromkeys([*own, *tags])),
+        tags=list(dict.fromkeys([*own, *(args.tags or [])])),
         source_path=about["source_path"],
         metadata=fields,
+        replace_tags=args.replace_tags or None,
+        force=args.force or None,
         wait=WAIT_SECONDS,
     )
     answer = followed(client, accepted)
     if answer["status"] != "completed":
-        return Outcome(path, answer["status"], reason(answer), about | answer, exit_code(answer))
-    document = client.document(answer["document_id"], max_chunks=0)
-    state = "known" if "duplicate_of" in answer else "updated" if document["version"] > 1 else "added"
-    return Outcome(path, state, f"document {document['id']}", about | answer)
+        return not_done(path, about | answer)
+    detail = f"document {answer['document_id']}"
+    if answer["outcome"] == "kept":
+        detail += " was edited in kb, and the file has not changed since (--force replaces the note)"
+    return Outcome(path, answer["outcome"], detail, about | answer)
 
 
 def _read(path: str) -> "tuple[Json, str]":

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from kb.cli.options import add_no_wait, add_tags, command, connect, print_json, text_or_stdin
+from kb.cli.options import add_no_wait, add_replacing, add_tags, command, connect, print_json, text_or_stdin
 
 if TYPE_CHECKING:
     from kb.cli.options import Commands
@@ -16,6 +16,12 @@ UPDATE_EXAMPLES = """
 kb updatenote 42 "The router is in the attic now"
 kb updatenote 42 - --expected-version 3 < note.md
 """
+TOLD = {
+    "added": "Added as document {id}.",
+    "updated": "Updated document {id}.",
+    "unchanged": "Already known as document {id}.",
+    "kept": "Document {id} was edited in kb since and is left as it is; --force replaces it.",
+}
 
 
 def register(commands: "Commands") -> None:
@@ -24,6 +30,7 @@ def register(commands: "Commands") -> None:
     parser.add_argument("--title", metavar="TITLE", help="its title (default: its first line)")
     add_tags(parser, "tags of the note; repeatable, separated by commas")
     parser.add_argument("--source-path", metavar="PATH", help="its identity: the same path again updates the same note")
+    add_replacing(parser)
     add_no_wait(parser)
 
     parser = command(commands, "updatenote", update_note, UPDATE_EXAMPLES)
@@ -43,15 +50,15 @@ def add_note(args: argparse.Namespace) -> int:
         title=args.title,
         tags=args.tags,
         source_path=args.source_path,
+        replace_tags=args.replace_tags or None,
+        force=args.force or None,
         wait=0 if args.no_wait else WAIT_SECONDS,
     )
     answer = accepted if args.no_wait else followed(client, accepted)
     if args.json:
         print_json(answer)
-    elif "duplicate_of" in answer:
-        print(f"Already known as document {answer['duplicate_of']}.")
     elif answer["status"] == "completed":
-        print(f"Added as document {answer['document_id']}.")
+        print(TOLD[answer["outcome"]].format(id=answer["document_id"]))
     elif args.no_wait:
         print(f"Accepted as job {answer['job_id']}; follow it with: kb jobs {answer['job_id']}")
     else:

@@ -64,6 +64,18 @@ def add_tags(parser: Parser, text: str) -> None:
     parser.add_argument("--tags", "--tag", dest="tags", metavar="TAGS", type=split_tags, action="extend", help=text)
 
 
+def add_replacing(parser: Parser) -> None:
+    """`--replace-tags` and `--force`, for commands that add what may be there already."""
+    parser.add_argument(
+        "--replace-tags",
+        action="store_true",
+        help="replace the tags of a known document by the given ones (default: add them)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="replace a text that was edited in kb since; its versions stay"
+    )
+
+
 def split_tags(text: str) -> list[str]:
     return [tag.strip() for tag in text.split(",") if tag.strip()]
 

@@ -1,7 +1,7 @@
 """What became of many things, one after the other: a line each, one progress bar over all, and a summary at the end.
 
-What failed is listed at the end, each with its reason: nothing scrolls away. On a terminal, things that were known
-already are counted only.
+What failed is listed at the end, each with its reason: nothing scrolls away. On a terminal, things that are unchanged
+are counted only.
 """
 
 import sys
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.cli.options import INTERRUPTED, print_json
 from kb.cli.screen import Screen, one_line, plural
-from kb.errors import Forbidden, KBError, StorageFull, Unauthorized, Unavailable
+from kb.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable
 
 if TYPE_CHECKING:
     from kb.nouns import Json
 
-COLOURS = {"known": "dim", "queued": "yellow", "not tried": "dim"}
+COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "not tried": "dim"}
 
 
 class Outcome(NamedTuple):
     name: str
-    state: str  # added, updated, known, queued, cancelled, failed, not tried
+    state: str  # added, updated, unchanged, kept, queued, cancelled, failed, not tried
     detail: str
     answer: "Json"  # the engine's, with what it belongs to
     exit_code: int = 0
@@ -74,7 +74,7 @@ class Report:
     def _take(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self.screen.clear()
-        if self._as_json or outcome.exit_code or (outcome.state == "known" and self._out.terminal):
+        if self._as_json or outcome.exit_code or (outcome.state == "unchanged" and self._out.terminal):
             return
         self._say(self._out, outcome, COLOURS.get(outcome.state, "green"))
 
@@ -112,7 +112,15 @@ class Report:
         return f"{plural(len(self.outcomes), self._noun)}: {told or 'nothing to do'}"
 
 
+def not_done(name: str, answer: "Json") -> Outcome:
+    """The outcome of a job that did not complete."""
+    from kb.cli.follow import exit_code, reason
+
+    conflict = (answer.get("error") or {}).get("code") == Conflict.code
+    return Outcome(name, "kept" if conflict else answer["status"], reason(answer), answer, exit_code(answer))
+
+
 def _failure(task: Task, error: KBError) -> Outcome:
-    return Outcome(
-        task.name, "failed", error.message, task.about | {"status": "failed"} | error.body(), error.exit_code
-    )
+    """A conflict means that the document which is there was kept."""
+    state = "kept" if isinstance(error, Conflict) else "failed"
+    return Outcome(task.name, state, error.message, task.about | {"status": "failed"} | error.body(), error.exit_code)

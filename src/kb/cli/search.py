@@ -127,12 +127,12 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
 
 
 def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
-    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path below the title."""
+    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path below the title, metadata."""
     named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if anchor.get(part)]
     heading = anchor.get("heading") or ""
     if title and (heading == title or heading.startswith(f"{title} > ")):
         heading = heading[len(title) :].removeprefix(" > ")
-    return named + ([heading] if heading else [])
+    return [*named, *([heading] if heading else []), *(["metadata"] if anchor.get("metadata") else [])]
 
 
 def copies(hit: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import Finish, Placed
 from kb.nouns import DocType, Json, LedgerEntry, Method
+from kb.store.backend import Row
 from kb.store.chunks import NewChunk
 
 SEPARATOR = "\n\n"  # between the parts of a document's text
@@ -15,8 +16,11 @@ SEPARATOR = "\n\n"  # between the parts of a document's text
 class Draft:
     document_id: int
     revision: int
+    given_title: str | None = None  # None: the title comes from the content
+    given: Json = field(default_factory=dict)  # the metadata that additions gave
+    again: Row | None = None  # the document, when its text is there already and only title or metadata change
     title: str | None = None
-    metadata: Json = field(default_factory=dict)  # what the file says about itself
+    metadata: Json = field(default_factory=dict)  # what the file says about itself, and then what was given
     texts: list[str] = field(default_factory=list)
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)

@@ -4,18 +4,32 @@ Nothing of a document is visible before its last batch is written; then one shor
 its tags and finishes the job. A document never appears twice or half.
 """
 
+import json
 from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import replace
 
 from kb.errors import JobFailure, JobSlow
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
 from kb.ingest.prepare import AHEAD, BATCH, Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, Known, fill_in, known, settled, supersede
+from kb.ingest.reindex import text_passages
+from kb.ingest.request import (
+    AddRequest,
+    Known,
+    give_tags,
+    given_metadata,
+    known,
+    must_be_read,
+    settled,
+    supersede,
+    tags_for,
+    title_for,
+)
 from kb.ingest.sandbox import Sandbox
 from kb.ingest.steps import Steps
-from kb.nouns import Json
+from kb.nouns import AddOutcome, LedgerEntry
 from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
@@ -26,7 +40,7 @@ ATTEMPTS = 5  # when others create and delete the same document meanwhile
 
 
 class MovedError(Exception):
-    """The document that this content belongs to came into being, or was deleted, while it was being prepared."""
+    """The document that this content belongs to came into being, changed or was deleted while it was being prepared."""
 
 
 class Pipeline:
@@ -60,20 +74,19 @@ class Pipeline:
 
     def _attempt(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> None:
         interrupt()
-        place = self._begin(job, request)
-        if place is None:
+        draft = self._begin(job, request)
+        if draft is None:
             return
-        document_id, revision = place
         try:
-            draft = self._write(job, request, document_id, revision, interrupt)
+            self._write(job, request, draft, interrupt)
             interrupt()
             with self._database.write() as tx:
                 self._publish(tx, job, request, draft)
         except BaseException:
-            self._withdraw(document_id, revision)
+            self._withdraw(draft)
             raise
 
-    def _begin(self, job: Row, request: AddRequest) -> tuple[int, int] | None:
+    def _begin(self, job: Row, request: AddRequest) -> Draft | None:
         """A document and a revision to write to; None when there is nothing to do any more."""
         with self._database.read() as tx:
             new = known(tx, request) is None
@@ -86,48 +99,78 @@ class Pipeline:
             return None if self._answered(tx, job, request) else self._place(tx, request)
 
     def _answered(self, tx: Transaction, job: Row, request: AddRequest) -> bool:
-        """Whether somebody else added the same, or something newer, while this job waited."""
+        """Whether the same, or something newer, was added while this job waited.
+
+        Raises JobFailure when the document was edited in kb meanwhile: then it is not replaced.
+        """
         found = known(tx, request)
         if found is None:
             return False
         overtaken = found.row["accepted"] > job["seq"]
+        if not overtaken and found.refusal:
+            raise JobFailure("conflict", found.refusal)
         if not overtaken and not settled(found, request):
             return False
-        if found.same_content:
-            fill_in(tx, found.row, request)
+        changed = found.holds and give_tags(tx, found.row, request)
         if not overtaken:
-            supersede(tx, request, found.row, job["id"])
-        self._finish(tx, job, found.row, found.row["chunk_count"])
+            supersede(tx, request, found, job["id"])
+        outcome: AddOutcome = "kept" if found.kept else "updated" if changed else "unchanged"
+        self._finish(tx, job, found.row, found.row["chunk_count"], outcome)
         self._let_go(tx, request.content_hash, request.doc_type)
         return True
 
-    def _place(self, tx: Transaction, request: AddRequest) -> tuple[int, int]:
+    def _place(self, tx: Transaction, request: AddRequest) -> Draft:
         found = known(tx, request)
         document_id = int(found.row["id"]) if found else documents.reserve(tx)
-        return document_id, chunks.next_revision(tx, document_id)
+        return Draft(
+            document_id,
+            chunks.next_revision(tx, document_id),
+            given_title=title_for(found, request),
+            given=given_metadata(found, request),
+            again=found.row if found and found.same_content and not must_be_read(found.row, request) else None,
+        )
 
-    def _write(
-        self, job: Row, request: AddRequest, document_id: int, revision: int, interrupt: Callable[[], None]
-    ) -> Draft:
+    def _write(self, job: Row, request: AddRequest, draft: Draft, interrupt: Callable[[], None]) -> None:
         """Extract, chunk and embed, and write the chunks in batches that nobody sees yet."""
-        draft = Draft(document_id, revision)
-        kind = "markdown" if request.is_note else FORMATS[request.doc_type].kind
         steps = Steps(self._database, job["id"], lambda: self._changed(job["id"]))
+        if draft.again is None:
+            self._extract(job, request, draft, interrupt, steps)
+        else:
+            self._cut_again(draft, draft.again)
+        if not draft.handed_in and not draft.waiting:
+            raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
+        assert draft.title is not None
+        draft.metadata |= draft.given
+        draft.waiting += self._preparer.metadata_passages(draft.metadata, draft.title)
+        while draft.waiting:
+            self._hand_in(draft)
+            self._write_begun(draft, AHEAD, interrupt, steps)
+        self._write_begun(draft, 0, interrupt, steps)
+
+    def _extract(
+        self, job: Row, request: AddRequest, draft: Draft, interrupt: Callable[[], None], steps: Steps
+    ) -> None:
+        kind = "markdown" if request.is_note else FORMATS[request.doc_type].kind
         with closing(self._parts(job, request, interrupt)) as parts:
             for part in parts:
                 interrupt()
-                draft.title = draft.title or self._title(request, part)
+                draft.title = draft.title or draft.given_title or self._title(request, part)
                 draft.take(part, self._preparer.passages(part, kind, draft.offset))
                 steps.part_done(part)
                 while len(draft.waiting) >= BATCH:
                     self._hand_in(draft)
                     self._write_begun(draft, AHEAD, interrupt, steps)
-        if draft.waiting:
-            self._hand_in(draft)
-        self._write_begun(draft, 0, interrupt, steps)
-        if not draft.written:
-            raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
-        return draft
+
+    def _cut_again(self, draft: Draft, row: Row) -> None:
+        """Take the text from the database: only the title or the metadata change, so no file is read again."""
+        with self._database.read() as tx:
+            text = documents.text(tx, row["id"])
+            old = chunks.of_document(tx, row["id"], 0, None)
+        draft.title = draft.given_title or row["title"]
+        draft.texts = [text]
+        draft.metadata = json.loads(row["metadata"])
+        draft.ledger = [LedgerEntry(**entry) for entry in json.loads(row["ledger"])]
+        draft.waiting = text_passages(self._preparer, row["doc_type"], text, old)
 
     def _hand_in(self, draft: Draft) -> None:
         """Have the next passages embedded while the last ones are written."""
@@ -167,68 +210,72 @@ class Pipeline:
             chunks.discard(tx, draft.document_id, draft.revision)
             return
         found = known(tx, request)
-        if not documents.exists(tx, draft.document_id) or (found and found.row["id"] != draft.document_id):
+        if not documents.exists(tx, draft.document_id) or not stands(draft, found, request):
             raise MovedError
-        tags, metadata = self._details(tx, request, found)
+        held = documents.tags_of(tx, [draft.document_id])[draft.document_id]
         content = Content(
             title=draft.title or "untitled",
-            titled=self._given_title(request) is not None,
-            filename=None if request.is_note else request.filename,
+            titled=draft.given_title is not None,
+            filename=request.filename,
             source_path=request.source_path if found is None else found.row["source_path"],
             doc_type=request.doc_type,
             media_type=request.media_type,
             content_hash=request.content_hash,
             size_bytes=request.size_bytes,
-            metadata=draft.metadata | metadata,
+            metadata=draft.metadata,
+            given=draft.given,
             processing_method=draft.method(request.doc_type),
             ledger=draft.ledger,
             accepted=job["seq"],
         )
+        if row := draft.again:  # the same bytes under another name are still the document that they were
+            content = replace(
+                content,
+                filename=row["filename"],
+                doc_type=row["doc_type"],
+                media_type=row["media_type"],
+                processing_method=row["processing_method"],
+            )
         self._publisher.publish(tx, draft.document_id, content, draft.revision, draft.written)
         if found is not None:
             self._let_go(tx, found.row["content_hash"], found.row["doc_type"])
-        documents.set_tags(tx, draft.document_id, tags)
+        documents.set_tags(tx, draft.document_id, tags_for(held, request))
         if not request.is_note:
             documents.set_text(tx, draft.document_id, draft.text)
         elif found is None or not found.same_content:
             notes.add_version(tx, draft.document_id, draft.text)
-        self._finish(tx, job, documents.find(tx, draft.document_id), len(draft.written))
+        if found is None or request.source_path is not None:
+            documents.set_brought(tx, draft.document_id)
+        published = documents.find(tx, draft.document_id)
+        self._finish(tx, job, published, len(draft.written), "added" if found is None else "updated")
 
     def _let_go(self, tx: Transaction, content_hash: str, doc_type: str) -> None:
         """Of an original that this job put aside or did not need, unless anything else still needs it."""
         if doc_type != "note" and not originals.is_named(tx, content_hash):
             tx.after_commit(lambda: self._originals.remove(content_hash))
 
-    def _details(self, tx: Transaction, request: AddRequest, found: Known | None) -> tuple[list[str], Json]:
-        """Tags and metadata: with new content, what was given replaces the old; with the same, it is added."""
-        if found is None:
-            return request.tags or [], request.metadata or {}
-        if found.same_content:
-            fill_in(tx, found.row, request)
-        held = documents.get(tx, found.row["id"])
-        if found.same_content:
-            return held.tags, held.metadata
-        tags = held.tags if request.tags is None else request.tags
-        return tags, held.metadata if request.metadata is None else request.metadata
-
-    def _finish(self, tx: Transaction, job: Row, document: Row, chunk_count: int) -> None:
-        jobs.complete(tx, job["id"], document["id"], document["uid"], chunk_count)
+    def _finish(self, tx: Transaction, job: Row, document: Row, chunk_count: int, outcome: AddOutcome) -> None:
+        jobs.complete(tx, job["id"], document["id"], document["uid"], chunk_count, outcome)
         tx.after_commit(lambda: self._changed(job["id"]))
 
-    def _withdraw(self, document_id: int, revision: int) -> None:
+    def _withdraw(self, draft: Draft) -> None:
         """Leave nothing of a content that will not be published."""
         with self._database.write() as tx:
-            chunks.discard(tx, document_id, revision)
+            chunks.discard(tx, draft.document_id, draft.revision)
 
     def _title(self, request: AddRequest, part: Part) -> str:
-        if given := self._given_title(request):
-            return given
         if request.is_note:
             return first_line(part.text)
         return (part.title or request.filename or "untitled")[:TITLE_CHARACTERS]
 
-    def _given_title(self, request: AddRequest) -> str | None:
-        return request.title or str((request.metadata or {}).get("title") or "") or None
+
+def stands(draft: Draft, found: Known | None, request: AddRequest) -> bool:
+    """Whether the document is still as it was when the draft was begun."""
+    if found is not None and found.row["id"] != draft.document_id:
+        return False
+    if draft.again is not None and (found is None or found.row["revision"] != draft.again["revision"]):
+        return False
+    return title_for(found, request) == draft.given_title and given_metadata(found, request) == draft.given
 
 
 def first_line(text: str) -> str:

@@ -11,7 +11,8 @@ from kb.embed import Embedder
 from kb.ingest import chunk
 from kb.ingest.chunk import Kind, Passage
 from kb.ingest.extract.part import Part
-from kb.nouns import Anchor
+from kb.ingest.metadata import metadata_text
+from kb.nouns import Anchor, Json
 from kb.precedence import Precedence
 from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
@@ -30,6 +31,10 @@ class Placed:
 
     text: str
     anchor: Anchor
+
+    def titled(self, title: str) -> str:
+        """The title that is indexed with it: none for metadata, which would then win every search for the title."""
+        return "" if self.anchor.metadata else title
 
 
 class Preparer:
@@ -59,6 +64,12 @@ class Preparer:
             for passage in chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget)
         ]
 
+    def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:
+        """What a document's metadata is cut into: usually one passage, which stands after those of the text."""
+        text = metadata_text(metadata, title)
+        cut = chunk.chunk(text, "text", self._embedder.tokenizer, self.budget)
+        return [Placed(text[passage.start : passage.end], Anchor(metadata=True)) for passage in cut]
+
     def batches(self, passages: Sequence[Placed], title: str, first: int = 0) -> Iterator[list[NewChunk]]:
         """The passages, embedded; the first one becomes the chunk of that number.
 
@@ -79,13 +90,13 @@ class Preparer:
 
     def begin(self, passages: Sequence[Placed], title: str, first: int) -> Finish:
         """Have a batch embedded in the background; what is returned waits for it."""
-        vectors = self._begun([(title, p.anchor.heading, p.text) for p in passages])
+        vectors = self._begun([(p.titled(title), p.anchor.heading, p.text) for p in passages])
 
         def finish() -> list[NewChunk]:
             columns, patient = [], True
             for passage in passages:  # while they are embedded
                 patient = patient and self._precedence.give_way()
-                columns.append(self.segmented(title, passage.anchor.heading, passage.text))
+                columns.append(self.segmented(passage.titled(title), passage.anchor.heading, passage.text))
             return [
                 NewChunk(
                     index=first + number,

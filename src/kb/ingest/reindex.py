@@ -17,7 +17,7 @@ import numpy as np
 from kb.ingest.chunk import Kind
 from kb.ingest.extract import FORMATS, Part
 from kb.ingest.prepare import Placed, Preparer
-from kb.nouns import Anchor, Chunk, Document
+from kb.nouns import Anchor, Chunk, DocType, Document
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
 from kb.store.chunks import NewChunk
@@ -173,9 +173,16 @@ class Reindexer:
 
 
 def passages_again(preparer: Preparer, document: Document, text: str, old: Sequence[Chunk]) -> list[Placed]:
-    """What a document's stored text is cut into; `old` is what it was cut into before."""
-    kind: Kind = "markdown" if document.doc_type == "note" else FORMATS[document.doc_type].kind
-    parts = parts_of(text, old, headed=kind == "text")
+    """What a document's stored text and metadata are cut into; `old` is what it was cut into before."""
+    return [
+        *text_passages(preparer, document.doc_type, text, old),
+        *preparer.metadata_passages(document.metadata, document.title),
+    ]
+
+
+def text_passages(preparer: Preparer, doc_type: DocType, text: str, old: Sequence[Chunk]) -> list[Placed]:
+    kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind
+    parts = parts_of(text, [chunk for chunk in old if not chunk.anchor.metadata], headed=kind == "text")
     return [passage for offset, part in parts for passage in preparer.passages(part, kind, offset)]
 
 

@@ -22,6 +22,7 @@ INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, sli
 VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key)
 RETURNING id
 """
+NOWHERE = -1  # start and end of a passage that is made from metadata: it is not in the document's text
 OF_DOCUMENT = """
 SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.document_id = :id ORDER BY c.chunk_index LIMIT :limit OFFSET :offset
@@ -108,8 +109,8 @@ def add(
                     "page": anchor.page,
                     "slide": anchor.slide,
                     "sheet": anchor.sheet,
-                    "start": anchor.start,
-                    "end": anchor.end,
+                    "start": NOWHERE if anchor.metadata else anchor.start,
+                    "end": NOWHERE if anchor.metadata else anchor.end,
                     "terms": chunk.terms,
                     "text_key": text_key(chunk.text),
                 },
@@ -208,7 +209,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
     """`row`: as `HITS` has them."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
     created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata, tags, key = others
-    anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, "start": start, "end": end}
+    anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end)}
     return Passage(
         {
             "chunk_id": chunk_id,
@@ -241,4 +242,12 @@ def live(tx: Transaction) -> LiveChunks:
 
 
 def anchor_of(row: Row) -> Anchor:
-    return Anchor(row["page"], row["slide"], row["sheet"], row["heading"], row["start_at"], row["end_at"])
+    place = stretch(row["start_at"], row["end_at"])
+    return Anchor(page=row["page"], slide=row["slide"], sheet=row["sheet"], heading=row["heading"], **place)
+
+
+def stretch(start: int, end: int) -> dict[str, Any]:
+    """The fields of an anchor that say where in the text a passage stands, or that it is made from metadata."""
+    if start == NOWHERE:
+        return {"start": None, "end": None, "metadata": True}
+    return {"start": start, "end": end, "metadata": None}

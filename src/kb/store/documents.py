@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,8 @@ PUBLISH = """
 UPDATE documents
    SET title = :title, titled = :titled, filename = :filename, source_path = :source_path, doc_type = :doc_type,
        media_type = :media_type, content_hash = :content_hash, size_bytes = :size_bytes, metadata = :metadata,
-       processing_method = :processing_method, ledger = :ledger, version = :version, revision = :revision,
-       chunk_count = :chunk_count, accepted = :accepted, updated_at = :updated_at
+       given = :given, processing_method = :processing_method, ledger = :ledger, version = :version,
+       revision = :revision, chunk_count = :chunk_count, accepted = :accepted, updated_at = :updated_at
  WHERE id = :id
 """
 MOVE_REVISION = """
@@ -53,8 +53,9 @@ ACCEPTED = """
 UPDATE documents SET accepted = (SELECT seq FROM jobs WHERE jobs.id = :job)
  WHERE id = :id AND accepted < (SELECT seq FROM jobs WHERE jobs.id = :job)
 """
+# The path's content is the version that the document has now.
+BROUGHT = "UPDATE documents SET brought = version WHERE id = :id"
 TOUCH = "UPDATE documents SET updated_at = :now WHERE id = :id"
-SET_METADATA = "UPDATE documents SET metadata = :metadata WHERE id = :id"
 SET_TEXT = """
 INSERT INTO texts (document_id, text) VALUES (:id, :text) ON CONFLICT (document_id) DO UPDATE SET text = excluded.text
 """
@@ -90,6 +91,7 @@ class Content:
     metadata: Json
     processing_method: Method
     ledger: list[LedgerEntry]
+    given: Json = field(default_factory=dict)  # the part of the metadata that additions gave
     accepted: int = 0  # place in the queue of the job that brought it; later ones win
 
 
@@ -111,6 +113,7 @@ def publish(tx: Transaction, document_id: int, content: Content, revision: int, 
         | {
             "id": document_id,
             "metadata": json.dumps(content.metadata, ensure_ascii=False),
+            "given": json.dumps(content.given, ensure_ascii=False),
             "ledger": json.dumps([asdict(entry) for entry in content.ledger], ensure_ascii=False),
             "version": old["version"] + changed,
             "revision": revision,
@@ -233,8 +236,9 @@ def set_accepted(tx: Transaction, document_id: int, job_id: str) -> None:
     tx.run(ACCEPTED, {"id": document_id, "job": job_id})
 
 
-def set_metadata(tx: Transaction, document_id: int, metadata: Json) -> None:
-    tx.run(SET_METADATA, {"id": document_id, "metadata": json.dumps(metadata, ensure_ascii=False)})
+def set_brought(tx: Transaction, document_id: int) -> None:
+    """Record that the version which the document has now came from its source path, not from an edit."""
+    tx.run(BROUGHT, {"id": document_id})
 
 
 def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]]:

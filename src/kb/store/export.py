@@ -15,7 +15,8 @@ PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
 def write_lines(tx: Transaction, path: Path) -> list[str]:
     """One line per document, by id: what GET /documents/{id} says, its text, and every version of a note.
 
-    `titled` says whether the title was given, which an import must know. Answers the hashes of their originals.
+    `titled` says whether the title was given, `brought` which version of a note its path brought: an import must know.
+    Answers the hashes of their originals.
     """
     originals: set[str] = set()
     with storage_errors(), path.open("w", encoding="utf-8", newline="\n") as file:
@@ -40,4 +41,5 @@ def line(tx: Transaction, row: Row) -> Json:
     document["chunks"] = wire(chunks.of_document(tx, row["id"], 0, None))
     if row["doc_type"] == "note":
         document["versions"] = wire(notes.versions(tx, row["id"]))
+        document["brought"] = row["brought"]
     return document

@@ -16,7 +16,7 @@ OF_NO_DOCUMENT = "SELECT id FROM chunks WHERE document_id NOT IN (SELECT id FROM
 DROP_OF_NO_DOCUMENT = "DELETE FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
 CHILDREN = ("tags", "texts", "note_versions")
 PASSAGES = """
-SELECT c.id, c.text, c.heading, d.title
+SELECT c.id, c.text, c.heading, CASE c.start_at WHEN -1 THEN '' ELSE d.title END AS title
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
@@ -33,6 +33,12 @@ SELECT DISTINCT d.id FROM chunks c JOIN published d ON d.id = c.document_id WHER
 """
 OWNERS_OF_ROWS = "SELECT DISTINCT document_id FROM {table} WHERE rowid IN ({rowids}) ORDER BY document_id"
 DROP_ENDED = "DELETE FROM jobs WHERE seq IN ({ids}) AND status NOT IN ('queued', 'running')"
+WITHOUT_METADATA_PASSAGE = """
+SELECT d.id, d.title, d.metadata FROM published d
+ WHERE d.metadata <> '{}' AND NOT EXISTS
+       (SELECT 1 FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND c.start_at = -1)
+ ORDER BY d.id
+"""
 # `accepted` is 0 for what came from v2, which kept no originals.
 FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM published WHERE doc_type <> 'note' ORDER BY id"
 
@@ -107,6 +113,11 @@ def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str,
 def drop_ended_jobs(tx: Transaction, sequence: Sequence[int]) -> None:
     """Forget these jobs, unless one of them waits or runs: what they made is there without them."""
     tx.run(DROP_ENDED.format(ids=", ".join(str(int(id_)) for id_ in sequence)))
+
+
+def without_metadata_passage(tx: Transaction) -> list[Row]:
+    """Documents that have metadata and no passage made from it."""
+    return tx.rows(WITHOUT_METADATA_PASSAGE)
 
 
 def files(tx: Transaction) -> list[Row]:

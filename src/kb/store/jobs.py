@@ -6,16 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kb.errors import Conflict, NotFound
-from kb.nouns import Job, JobError, JobKind, JobStatus, Json, QueueCounts
+from kb.nouns import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
 from kb.times import now, seconds_between, stamp
 
 MAX_CRASHES = 10  # of the whole engine, while one job ran
 
 INSERT = """
-INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, created_at,
+INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, outcome, created_at,
                   started_at, finished_at)
-VALUES (:id, :kind, :status, :lane, :payload, :filename, :document_id, :uid, :chunks_created, :now, :ended, :ended)
+VALUES (:id, :kind, :status, :lane, :payload, :filename, :document_id, :uid, :chunks_created, :outcome, :now,
+        :ended, :ended)
 """
 FIND = "SELECT * FROM jobs WHERE id = :id"
 PROGRESS = """
@@ -25,7 +26,8 @@ UPDATE jobs SET completed_steps = :completed, total_steps = :total, current_step
 # What is done needs no payload: a deleted note must not live on in a job.
 COMPLETE = """
 UPDATE jobs SET status = 'completed', finished_at = :now, current_step = NULL, payload = NULL, error_code = NULL,
-       error_message = NULL, document_id = :document_id, uid = :uid, chunks_created = :chunks
+       error_message = NULL, document_id = :document_id, uid = :uid, chunks_created = :chunks,
+       outcome = :outcome
  WHERE id = :id
 """
 FAIL = """
@@ -90,6 +92,7 @@ class NewJob:
     status: JobStatus = "queued"
     document_id: int | None = None  # known when it is answered at once
     uid: str | None = None
+    outcome: AddOutcome | None = None
 
 
 def add(tx: Transaction, job: NewJob) -> None:
@@ -106,6 +109,7 @@ def add(tx: Transaction, job: NewJob) -> None:
             "document_id": job.document_id,
             "uid": job.uid,
             "chunks_created": 0,
+            "outcome": job.outcome,
             "now": moment,
             "ended": moment if job.status == "completed" else None,
         },
@@ -137,8 +141,16 @@ def progress(tx: Transaction, job_id: str, completed: int, total: int, step: str
     tx.run(PROGRESS, {"id": job_id, "completed": completed, "total": total, "step": step})
 
 
-def complete(tx: Transaction, job_id: str, document_id: int | None, uid: str | None, chunks: int) -> None:
-    tx.run(COMPLETE, {"id": job_id, "now": now(), "document_id": document_id, "uid": uid, "chunks": chunks})
+def complete(
+    tx: Transaction,
+    job_id: str,
+    document_id: int | None,
+    uid: str | None,
+    chunks: int,
+    outcome: AddOutcome | None = None,
+) -> None:
+    ended = {"id": job_id, "now": now(), "document_id": document_id, "uid": uid, "chunks": chunks, "outcome": outcome}
+    tx.run(COMPLETE, ended)
 
 
 def fail(tx: Transaction, job_id: str, code: str, message: str) -> None:
@@ -239,4 +251,5 @@ def as_job(row: Row) -> Job:
         finished_at=row["finished_at"] if ended else None,
         elapsed_seconds=round(max(elapsed, 0.0), 3),
         estimated_remaining_seconds=round(elapsed * (1 - share) / share, 3) if running and 0 < share < 1 else None,
+        outcome=row["outcome"],
     )

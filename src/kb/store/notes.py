@@ -10,6 +10,7 @@ from kb.times import now
 ADD = "INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, :version, :text, :now)"
 ALL = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id ORDER BY version DESC"
 ONE = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id AND version = :version"
+TEXT = "SELECT text FROM note_versions WHERE document_id = :id AND version = :version"
 CONTENTS = "SELECT id, content_hash FROM published WHERE doc_type = 'note' ORDER BY id"
 TITLES = "SELECT id, title FROM published WHERE id IN ({ids})"
 
@@ -22,6 +23,12 @@ def add_version(tx: Transaction, document_id: int, text: str) -> None:
 
 def versions(tx: Transaction, document_id: int) -> list[NoteVersion]:
     return [NoteVersion(**row) for row in tx.rows(ALL, {"id": document_id})]
+
+
+def text(tx: Transaction, document_id: int, number: int) -> str | None:
+    """The text of one version; None when there is no such version."""
+    found = tx.value(TEXT, {"id": document_id, "version": number})
+    return None if found is None else str(found)
 
 
 def contents(tx: Transaction) -> list[tuple[int, str]]:

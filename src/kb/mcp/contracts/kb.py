@@ -70,9 +70,9 @@ class Kb(Contract):
         """Find passages in documents and notes by meaning and by keywords.
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,
-        score (0..1), chunk_id, document_id, title, tags, metadata and an anchor (page, slide, sheet, heading) to cite.
-        The same passage in several places is one result; `also_in` names the others. An empty result says why in
-        `notice`.
+        score (0..1), chunk_id, document_id, title, tags, metadata and an anchor (page, slide, sheet, heading) to cite;
+        an anchor with metadata: true says that the passage is the document's metadata, not its text. The same passage
+        in several places is one result; `also_in` names the others. An empty result says why in `notice`.
 
         For a complex question, expand it into 2-3 variant phrasings, call this tool once for each, and merge the
         results by chunk_id. For precision, rerank the merged passages with your own judgement before you answer.
@@ -169,7 +169,9 @@ class Kb(Contract):
         if not caller.wants_progress or accepted["status"] not in ("queued", "running"):
             return accepted
         job = await ended(self.client, accepted["job_id"], caller)
-        return accepted | {key: job[key] for key in ("status", "document_id", "error") if job[key] is not None}
+        return accepted | {
+            key: job[key] for key in ("status", "document_id", "outcome", "error") if job.get(key) is not None
+        }
 
     @tool("Update a note", destroys=True, idempotent=True)
     async def kb_update_note(

@@ -43,7 +43,7 @@ class Result:
     filename: str
     chunk_text: str
     relevance_score: float
-    metadata: Json  # format, date_added, page_num where there are pages, and the document's own
+    metadata: Json  # format, date_added, page_num or from_metadata where it applies, and the document's own
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ def found(hit: Json) -> Json:
     about = {**hit["metadata"], "format": format_of(hit), "date_added": hit["created_at"]}
     if "page" in hit["anchor"]:
         about["page_num"] = hit["anchor"]["page"]
+    if "metadata" in hit["anchor"]:
+        about["from_metadata"] = True
     if "also_in" in hit:  # the shape of a result is the contract's, its metadata is open
         about["also_in"] = [copied(copy) for copy in hit["also_in"]]
     return {
