@@ -99,6 +99,8 @@ class RunningEngine:
     def _keep_house(self) -> None:
         """Bring the index into memory, let the work begin, and clear up whenever it pauses."""
         self._load()
+        if self._live.loaded:
+            self._folder.forget_replaced()
         self._worker.start()
         self._warm()
         while not self._worker.stopping.wait(TIDY_SECONDS):

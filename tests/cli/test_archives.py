@@ -86,3 +86,15 @@ def test_notes_that_say_the_same_are_listed(own: Kb) -> None:
     (pair,) = own("duplicates", "--json").json["duplicates"]
     assert pair["similarity"] == 1.0
     assert own("duplicates").out.startswith("1.000\t")
+
+
+def test_a_backup_of_damaged_files_says_what_it_does_without(own: Kb, tmp_path: Path) -> None:
+    (tmp_path / "report.txt").write_text("The boiler was serviced in March.")
+    own("add", "report.txt")
+    (original,) = (tmp_path / "data" / "originals").glob("*/*")
+    original.write_text("The boiler was serviced in march.")
+    saved = own("backup", "kb.tar")
+    assert (saved.code, "1 originals are damaged and not in it" in saved.out) == (1, True), saved.out
+    assert "changed on the disk" in own("doctor").out
+    restored = own("restore", "kb.tar", "--data-dir", str(tmp_path / "copy"))
+    assert (restored.code, "documents 1 are damaged in the backup" in restored.out) == (0, True), restored.out

@@ -1,15 +1,21 @@
 """Restoring: all of a backup or nothing, and nothing that is not a backup."""
 
+import hashlib
 import io
 import json
 import tarfile
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from kb import terms
 from kb.errors import Conflict, InvalidRequest, KBError, NotFound, StorageFull
+from kb.nouns import SearchRequest
+from kb.settings import Settings
 from kb.store import archive as archives
 from kb.store.archive import Archives
 from kb.store.folder import DataFolder
@@ -17,6 +23,7 @@ from kb.store.originals import Originals
 from kb.store.restore import restore, unpack
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from kb.wiring import RunningEngine
 
 FILE = """
 INSERT INTO documents (title, doc_type, content_hash, created_at, revision, uid)
@@ -88,8 +95,21 @@ def test_a_folder_that_holds_something_stays_without_force(backup: Path, tmp_pat
 def test_force_replaces_what_was_there(backup: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "originals" / "ab").mkdir()
     (tmp_path / "data" / "originals" / "ab" / "later").write_bytes(b"came later")
+    before = everything(tmp_path / "data")
     restore(backup, tmp_path / "data", force=True)
     assert not (tmp_path / "data" / "originals" / "ab").exists()
+    kept = everything(tmp_path / "data" / "replaced")
+    assert kept == {name: content for name, content in before.items() if name != "engine.lock"}
+    restore(backup, tmp_path / "data", force=True)  # what was never started does not push it out
+    assert everything(tmp_path / "data" / "replaced") == kept
+    settings = Settings(data_dir=tmp_path / "data")
+    with RunningEngine(settings) as engine:
+        engine.search(SearchRequest("anything"))  # waits until the index is loaded
+        for _ in range(100):
+            if not (tmp_path / "data" / "replaced").exists():
+                break
+            time.sleep(0.05)
+    assert not (tmp_path / "data" / "replaced").exists()
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
@@ -107,7 +127,9 @@ def test_a_restore_that_was_interrupted_is_finished_by_whoever_opens_the_folder(
     folder = DataFolder(data)
     folder.open()
     folder.close()
-    assert everything(data).keys() - {"engine.lock"} == wanted.keys()
+    old = everything(data / "replaced")
+    assert old["kb.db-wal"] == b"of the old database"
+    folder.forget_replaced()
     assert {name: content for name, content in everything(data).items() if name != "engine.lock"} == wanted
 
 
@@ -162,6 +184,86 @@ def under_a_false_name(held: dict[str, bytes]) -> None:
     held["manifest.json"] = held["manifest.json"].replace(name.encode(), false.encode())
 
 
+def flipped(held: dict[str, bytes]) -> None:
+    name = next(name for name in held if name.startswith("originals"))
+    held[name] = bytes([held[name][0] ^ 1]) + held[name][1:]
+
+
+@pytest.mark.parametrize("change", [flipped, under_a_false_name])
+def test_a_damaged_original_is_named_and_the_rest_is_restored(
+    backup: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
+) -> None:
+    done = restore(changed(backup, change), tmp_path / "new")
+    assert (done.originals, done.damage) == (0, [])
+    assert done.damaged == ([1] if change is flipped else [])
+    assert list((tmp_path / "new").glob("originals/*/*")) == []
+    with SQLiteDatabase(tmp_path / "new" / "kb.db").read() as tx:
+        assert tx.column("SELECT title FROM documents") == ["a file"]
+
+
+def test_a_backup_does_without_a_damaged_original_and_says_so(made: Archives, tmp_path: Path) -> None:
+    (original,) = (tmp_path / "data").glob("originals/*/*")
+    original.write_bytes(b"the Original")
+    path = tmp_path / "backup.tar"
+    archive = made.backup()
+    path.write_bytes(b"".join(archive.blocks))
+    archive.close()
+    done = restore(path, tmp_path / "new")
+    assert (done.originals, done.missing, done.damaged) == (0, 0, [1])
+
+
+def with_statement(sql: str) -> Callable[[dict[str, bytes]], None]:
+    """The backup's database after somebody else's SQL, under a manifest that fits."""
+
+    def change(held: dict[str, bytes]) -> None:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(held["kb.db"])
+            file.flush()
+            connection = apsw.Connection(file.name)
+            connection.execute(sql).fetchall()
+            connection.close()
+            held["kb.db"] = Path(file.name).read_bytes()
+        sealed(held)
+
+    return change
+
+
+def sealed(held: dict[str, bytes]) -> None:
+    about = json.loads(held["manifest.json"])
+    for member in about["members"]:
+        if member["name"] == "kb.db":
+            member |= {"size": len(held["kb.db"]), "sha256": hashlib.sha256(held["kb.db"]).hexdigest()}
+    held["manifest.json"] = json.dumps(about).encode()
+
+
+def of_zeros(held: dict[str, bytes]) -> None:
+    """Every page but the first."""
+    held["kb.db"] = held["kb.db"][:4096] + bytes(len(held["kb.db"]) - 4096)
+    sealed(held)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (with_statement("CREATE TRIGGER thief AFTER INSERT ON chunks BEGIN DELETE FROM tags; END"), "thief"),
+        (with_statement("CREATE VIEW spy AS SELECT 1"), "spy"),
+        (of_zeros, "cannot be used"),
+    ],
+)
+def test_force_looks_at_the_database_before_it_replaces_anything(
+    backup: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], named: str
+) -> None:
+    before = everything(tmp_path / "data")
+    with pytest.raises(InvalidRequest, match=named):
+        restore(changed(backup, change), tmp_path / "data", force=True)
+    assert everything(tmp_path / "data").keys() - {"engine.lock"} == before.keys()
+
+
+def test_changed_rows_are_restored_and_named(backup: Path, tmp_path: Path) -> None:
+    changed(backup, with_statement("UPDATE documents SET title = 'another'"))
+    assert restore(backup, tmp_path / "new").damage == ["1 rows of documents are not as kb wrote them."]
+
+
 def named(name: str) -> Callable[[dict[str, bytes]], None]:
     return lambda held: held.update({name: b"x"})
 
@@ -173,7 +275,6 @@ def named(name: str) -> Callable[[dict[str, bytes]], None]:
         without_a_file,
         without_manifest,
         from_the_future,
-        under_a_false_name,
         named("../outside"),
         named("/tmp/outside"),
         named("originals/ab/../../../outside"),

@@ -42,12 +42,34 @@ def _add_force(parser: "Parser", text: str) -> None:
 
 def backup(args: argparse.Namespace) -> int:
     _make_room(args)
-    return _saved(args, connect().backup(args.file))
+    answer = connect().backup(args.file)
+    lacking = _lacking(args.file)
+    _saved(args, answer | lacking)
+    if not args.json:
+        for sentence in lacking["damage"]:
+            print(f"The database holds damage, which `kb doctor` names: {sentence}")
+        for reason in ("missing", "damaged"):
+            if lacking[reason]:
+                print(
+                    f"{len(lacking[reason])} originals are {reason} and not in it; `kb doctor` names their documents."
+                )
+    return 1 if lacking["damage"] or lacking["damaged"] else 0
 
 
 def export(args: argparse.Namespace) -> int:
     _make_room(args)
     return _saved(args, connect().export(args.file))
+
+
+def _lacking(path: str) -> "Json":
+    """What the engine could not put into a backup, or put in damaged, as its manifest says."""
+    import json
+    import tarfile
+
+    with tarfile.open(path) as tar:
+        file = tar.extractfile("manifest.json")
+        manifest = json.load(file) if file else {}
+    return {name: manifest.get(name, []) for name in ("missing", "damaged", "damage")}
 
 
 def _make_room(args: argparse.Namespace) -> None:
@@ -83,4 +105,11 @@ def restore(args: argparse.Namespace) -> int:
         print(f"{folder} is as it was on {done.created_at}, with {done.originals} originals. Start it with: {start}")
         if done.missing:
             print(f"{done.missing} originals were not there when the backup was made; their text is.")
+        if done.damaged:
+            ids = ", ".join(map(str, done.damaged))
+            print(f"The originals of documents {ids} are damaged in the backup and were left out; their text is there.")
+        for sentence in done.damage:
+            print(f"The database holds damage, which `kb doctor` names: {sentence}")
+        if args.force:
+            print(f"What was there before is in {folder / 'replaced'} until the engine has started with this.")
     return 0

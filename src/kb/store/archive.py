@@ -5,24 +5,37 @@ read at leisure afterwards. The manifest comes last: an archive without one is n
 """
 
 import json
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from kb import __version__
-from kb.errors import Unavailable
+from kb.errors import NotFound, Unavailable
 from kb.store import export
 from kb.store.backend import Database
 from kb.store.originals import Originals, in_use
+from kb.store.sqlite import inspect
 from kb.store.tar import END, Member, data_member, file_member
 from kb.times import now
+
+log = logging.getLogger(__name__)
 
 FORMAT = 1
 DATABASE = "kb.db"
 MANIFEST = "manifest.json"
 MOST = 2  # archives that are made at a time: each needs room on the disk
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a backup could not hold, or holds damaged."""
+
+    missing: list[str] = field(default_factory=list)  # originals that the database names and that were not there
+    damaged: list[str] = field(default_factory=list)  # originals whose bytes changed on the disk
+    damage: list[str] = field(default_factory=list)  # of the database, a sentence each
 
 
 class Archive:
@@ -67,21 +80,33 @@ class Archives:
             originals = in_use(tx)
             tx.copy_to(copy)
         created_at = now()
+        damage = inspect.damage(copy)
+        for sentence in damage:
+            log.warning("the backup holds damage: %s", sentence)
 
         def blocks() -> Iterator[bytes]:
             members: list[Member] = []
-            missing: list[str] = []
-            files = [(DATABASE, copy), *((original_name(hash_), self._originals.path(hash_)) for hash_ in originals)]
-            for name, path in files:
-                member = yield from file_member(name, path)
-                if member is None:
-                    missing.append(name)
-                else:
-                    members.append(member)
-            yield from data_member(MANIFEST, manifest(created_at, members, missing))
+            lacking = Lacking(damage=damage)
+            members += filter(None, [(yield from file_member(DATABASE, copy))])
+            for hash_ in originals:
+                member = yield from self._original(hash_, lacking)
+                members += filter(None, [member])
+            yield from data_member(MANIFEST, manifest(created_at, members, lacking))
             yield END
 
         return blocks()
+
+    def _original(self, hash_: str, lacking: Lacking) -> Generator[bytes, None, Member | None]:
+        """An original, unless it is gone or its bytes changed: a backup holds nothing that it would be refused for."""
+        name = original_name(hash_)
+        try:
+            if self._originals.is_sound(hash_):
+                return (yield from file_member(name, self._originals.path(hash_)))
+            log.warning("the original %s is damaged; the backup does without it", hash_)
+            lacking.damaged.append(name)
+        except NotFound:
+            lacking.missing.append(name)
+        return None
 
     def _export(self, resources: ExitStack) -> Iterator[bytes]:
         lines = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
@@ -101,7 +126,6 @@ def original_name(sha256: str) -> str:
     return f"originals/{sha256[:2]}/{sha256}"
 
 
-def manifest(created_at: str, members: list[Member], missing: list[str]) -> bytes:
-    """`missing`: originals that the database names and that were not there."""
+def manifest(created_at: str, members: list[Member], lacking: Lacking) -> bytes:
     about = {"format": FORMAT, "kb_version": __version__, "created_at": created_at}
-    return json.dumps(about | {"members": [asdict(m) for m in members], "missing": missing}, indent=1).encode()
+    return json.dumps(about | {"members": [asdict(m) for m in members]} | asdict(lacking), indent=1).encode()

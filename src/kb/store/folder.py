@@ -13,6 +13,7 @@ from kb.errors import Conflict, StorageFull
 log = logging.getLogger(__name__)
 
 LOCK = "engine.lock"
+REPLACED = "replaced"  # what was there before a restore, until an engine has started well with the new content
 RESTORED = "restored"  # a folder with a verified backup, which takes the place of everything beside it
 # What an engine keeps beside its database and its originals, and what is worth nothing without them.
 COMPANIONS = ("kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "staging")
@@ -69,20 +70,32 @@ class DataFolder:
                     except OSError as error:  # it belongs to another user; the folder itself is closed to others
                         log.warning("%s cannot be made private: %s", entry, error.strerror)
 
+    def forget_replaced(self) -> None:
+        """Remove what a restore replaced: an engine has started well with what took its place."""
+        try:
+            remove(self.path / REPLACED)
+        except OSError as error:
+            log.warning("what was there before the restore cannot be removed: %s", error.strerror)
+
     def _finish_restore(self) -> None:
         """A restore that got as far as its verified folder is carried through, however often it is interrupted.
 
         Everything happens inside the folder, which may be a volume that cannot be renamed.
         """
-        restored = self.path / RESTORED
+        restored, replaced = self.path / RESTORED, self.path / REPLACED
         if not restored.exists():
             return
+        moving = Path(f"{replaced}.part")
         try:
+            if not replaced.exists():  # else what is here now was never started well, and is worth less
+                moving.mkdir(mode=0o700, exist_ok=True)
             for name in COMPANIONS:
-                remove(self.path / name)
+                put_aside(self.path / name, moving)
             for entry in sorted(restored.iterdir()):
-                remove(self.path / entry.name)
+                put_aside(self.path / entry.name, moving)
                 entry.rename(self.path / entry.name)
+            if moving.exists():
+                moving.rename(replaced) if any(moving.iterdir()) else moving.rmdir()
             sync_folder(self.path)
             restored.rmdir()
         except OSError as error:
@@ -90,6 +103,14 @@ class DataFolder:
             raise StorageFull(
                 f"The backup in {restored} cannot be put into its place: {error.strerror}. Nothing is lost; try again."
             ) from error
+
+
+def put_aside(path: Path, folder: Path) -> None:
+    """Move a file or folder, if it is there, into this folder; if there is no such folder, remove it."""
+    if not folder.exists() or (folder / path.name).exists():
+        remove(path)
+    elif path.exists():
+        path.rename(folder / path.name)
 
 
 def private(name: str, flags: int) -> int:

@@ -16,14 +16,15 @@ from typing import IO, Any
 
 from kb.errors import Conflict, InvalidRequest, NotFound, StorageFull
 from kb.store.archive import DATABASE, FORMAT, MANIFEST
-from kb.store.folder import COMPANIONS, LOCK, RESTORED, DataFolder, remove, sync_folder
+from kb.store.folder import COMPANIONS, LOCK, REPLACED, RESTORED, DataFolder, remove, sync_folder
+from kb.store.sqlite import inspect
 from kb.store.tar import BLOCK, Member
 
 NAMES = re.compile(r"kb\.db|manifest\.json|originals/([0-9a-f]{2})/\1[0-9a-f]{62}")
 # Where a backup is unpacked and verified; a folder of this name is worth nothing.
 UNPACKED = f"{RESTORED}.part"
 # What an engine keeps in its folder. Anything else is somebody's own, and is never removed.
-OWN = {DATABASE, "originals", LOCK, RESTORED, UNPACKED, *COMPANIONS}
+OWN = {DATABASE, "originals", LOCK, RESTORED, UNPACKED, REPLACED, f"{REPLACED}.part", *COMPANIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Restored:
     created_at: str
     originals: int
     missing: int  # originals that the backup could not hold
+    damaged: list[int]  # documents whose original is damaged in the backup: it is left out
+    damage: list[str]  # of the database, a sentence each
 
 
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> Restored:
@@ -61,11 +64,24 @@ def unpack(archive: Path, folder: Path) -> Restored:
             raise InvalidRequest(f"{archive.name} is not a complete backup: {broken}. Nothing was changed.") from broken
     about = read_manifest(folder / MANIFEST)
     extracted.pop(MANIFEST, None)
-    verify({member["name"]: Member(**member) for member in about["members"]}, extracted)
+    damaged = verified({member["name"]: Member(**member) for member in about["members"]}, extracted)
+    for name in damaged:
+        (folder / name).unlink()
     (folder / MANIFEST).unlink()
+    database = folder / DATABASE
+    inspect.check(database)
+    damaged += about.get("damaged", [])
+    owners = {id_ for name in damaged for id_ in inspect.documents_with(database, name.rpartition("/")[2])}
     for inner in (*folder.glob("originals/*"), *folder.glob("originals"), folder):
         sync_folder(inner)
-    return Restored(about["kb_version"], about["created_at"], len(extracted) - 1, len(about["missing"]))
+    return Restored(
+        about["kb_version"],
+        about["created_at"],
+        len(list(folder.glob("originals/*/*"))),
+        len(about["missing"]),
+        sorted(owners),
+        inspect.damage(database),
+    )
 
 
 def opened(archive: Path) -> IO[bytes]:
@@ -106,14 +122,17 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return about
 
 
-def verify(wanted: dict[str, Member], got: dict[str, Member]) -> None:
-    wrong = sorted(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name))
-    wrong += [name for name, member in got.items() if name != DATABASE and not name.endswith(member.sha256)]
-    if wrong or DATABASE not in got:
+def verified(wanted: dict[str, Member], got: dict[str, Member]) -> list[str]:
+    """Originals that are damaged in the archive; what else is wrong makes it no backup."""
+    wrong = sorted(wanted.keys() ^ got.keys())
+    if DATABASE not in got or got[DATABASE] != wanted.get(DATABASE):
+        wrong.append(DATABASE)
+    if wrong:
         raise InvalidRequest(
-            f"{len(wrong) or 1} files of the backup are missing or damaged, {(wrong or [DATABASE])[0]} among them. "
-            "Nothing was changed. Take another backup."
+            f"{len(wrong)} files of the backup are missing or damaged, {wrong[0]} among them. Nothing was changed. "
+            "Take another backup."
         )
+    return [name for name, member in got.items() if name != DATABASE and not name.endswith(member.sha256)]
 
 
 @contextmanager
