@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Scope
 
 from kb.api.answers import error_answer
@@ -62,6 +63,11 @@ async def framework(request: Request, error: Exception) -> Response:
     return error_answer(KBError(str(error.detail)))
 
 
+async def disconnected(_: Request, __: Exception) -> Response:
+    """For the log and the metrics: the client is not there to read it."""
+    return error_answer(InvalidRequest("The connection ended before the whole request came. Send it again."))
+
+
 async def unexpected(_: Request, __: Exception) -> Response:
     """The server logs what happened; the caller need not see our insides."""
     return error_answer(KBError("Something went wrong inside the engine. Its log says what; please report it."))
@@ -79,5 +85,6 @@ HANDLERS: dict[type[Exception], Handler] = {
     RequestValidationError: invalid,
     ValidationError: invalid,
     HTTPException: framework,
+    ClientDisconnect: disconnected,
 }
 KNOWN = tuple(HANDLERS)
