@@ -22,15 +22,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": BASE | {"client"},
     # The doors of a server, the engine's and the MCP server's alike.
     "gate": BASE,
-    "protocol": BASE,
-    "serving": BASE | {"protocol"},
-    "mcp": BASE | {"client", "gate", "serving"},
+    "connections": BASE,
+    "protocol": BASE | {"connections"},
+    "serving": BASE | {"connections", "protocol"},
+    "mcp": BASE | {"client", "connections", "gate", "serving"},
     **dict.fromkeys(PARTS, BASE | PARTS),
     **dict.fromkeys(WORK, BASE | PARTS | WORK),
     "doctor": BASE | PARTS | WORK,
     "engine": BASE | PARTS | WORK | {"doctor"},
     "wiring": BASE | PARTS | WORK | {"doctor", "engine"},
-    "api": BASE | {"engine", "wiring", "gate", "serving"},
+    "api": BASE | {"connections", "engine", "wiring", "gate", "serving"},
     "web": BASE,
 }
 # What a command starts is imported inside its function, so that no other command pays for it.

@@ -3,14 +3,14 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from kb import __version__
-from kb.protocol import MAX_HEAD
+from kb.protocol import MAX_HEAD, MAX_PIPELINED
 from support import Http
 
 REQUEST = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -77,3 +77,19 @@ def test_a_large_head_and_a_larger_body_are_read(http: Http) -> None:
     body = json.dumps({"query": "x" * 2000, "tags": ["y" * 200] * 100}).encode() + b" " * MAX_HEAD * 4
     answer = http("POST", "/api/v1/search", raw=body, Content_Type="application/json", X_Large="z" * (MAX_HEAD - 2**10))
     assert answer.status == 200
+
+
+def test_more_requests_ahead_than_a_client_needs_are_not_collected(http: Http) -> None:
+    ask = REQUEST + b"\r\n"
+    with connected(http) as opened:
+        opened.sendall(ask * MAX_PIPELINED)
+        answered = b""
+        while answered.count(b"HTTP/1.1 200") < MAX_PIPELINED:
+            answered += opened.recv(65536)
+    with connected(http) as opened:
+        with suppress(OSError):
+            opened.sendall(ask * 5000)
+        received = b""
+        with suppress(OSError):
+            received = b"".join(iter(lambda: opened.recv(65536), b""))
+        assert received.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 1

@@ -43,6 +43,32 @@ class JsonLines(logging.Formatter):
         return json.dumps(entry)
 
 
+class Throttle(logging.Filter):
+    """Let each message of a logger through a few times a minute, so that an attack cannot fill the disk.
+
+    Messages are told apart by their format. The last one says that others are left out, the next one how many.
+    """
+
+    def __init__(self, most: int = 10, seconds: float = 60) -> None:
+        super().__init__()
+        self._most = most
+        self._seconds = seconds
+        self._counts: dict[str, tuple[float, int]] = {}  # since when, and how many
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = record.msg
+        began, count = self._counts.get(kind, (record.created, 0))
+        if record.created - began >= self._seconds:
+            if count > self._most:
+                record.msg += f" ({count - self._most} more like this were not logged)"
+            began, count = record.created, 0
+        count += 1
+        self._counts[kind] = began, count
+        if count == self._most:
+            record.msg += f" (more like this are not logged for {self._seconds:g} s)"
+        return count <= self._most
+
+
 def printable(line: str) -> str:
     """One line stays one line: whoever chose a file's name does not write our log."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

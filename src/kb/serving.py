@@ -1,15 +1,26 @@
 """A server behind a real port, until it is told to stop: what the engine and the MCP server share."""
 
+import logging
+import resource
 import signal
 import socket
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvicorn
 
+from kb.connections import Connections, Limits
 from kb.errors import Conflict
-from kb.protocol import Protocol
+from kb.protocol import HttpConnection, SocketConnection
+
+log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 5  # for answers that are under way when the server stops
+FILES_PER_CONNECTION = 2  # its own, and a file or a connection to the engine that its request opens
+# For everything else: some 50 threads with three files of SQLite each, pipes of extractors, the model, the log, and
+# new connections that are accepted before an idle one is closed for them.
+RESERVED_FILES = 512
 
 
 class Stop:
@@ -30,20 +41,50 @@ class Stop:
         if self._server is not None:
             self._server.should_exit = True
 
-    def run(self, app: Any, listener: socket.socket, **options: Any) -> None:
+    def run(self, app: Any, listener: socket.socket, limits: Limits, **options: Any) -> None:
         """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
-        config = uvicorn.Config(
+        self._server = server(app, limits, **options)
+        if not self._asked:
+            self._server.run(sockets=[listener])
+
+
+def server(app: Any, limits: Limits, *, websockets: bool = False, **options: Any) -> uvicorn.Server:
+    """The application behind connections that are limited."""
+    http: Any = partial(HttpConnection, Connections(limits))
+    return uvicorn.Server(
+        uvicorn.Config(
             app,
-            http=Protocol,
+            http=http,
+            ws=SocketConnection if websockets else "none",
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
             **options,
         )
-        self._server = uvicorn.Server(config)
-        if not self._asked:
-            self._server.run(sockets=[listener])
+    )
+
+
+def affordable(limits: Limits) -> Limits:
+    """The limits, with no more connections than this process can have beside the files that it needs.
+
+    The process is granted more open files first, where the system lets it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections * FILES_PER_CONNECTION + RESERVED_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return limits
+    connections = (soft - min(RESERVED_FILES, soft // 2)) // FILES_PER_CONNECTION
+    log.warning(
+        "%d connections at a time instead of %d: this process may open %d files only; raise its limit (ulimit -n)",
+        connections,
+        limits.connections,
+        soft,
+    )
+    return replace(limits, connections=connections)
 
 
 def listen(host: str, port: int, setting: str) -> socket.socket:

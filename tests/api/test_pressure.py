@@ -2,13 +2,21 @@
 
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
+from kb.api.app import create_app
 from kb.api.follow import MAX_STREAMS
 from kb.api.uploads import MAX_UPLOADS
+from kb.connections import Limits
+from kb.serving import address, listen, server
+from kb.settings import Settings
+from kb.store.archive import MOST
 from kb.store.originals import STAGED_FILES
+from kb.wiring import RunningEngine
 from support import Http, StartEngine
 
 HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="slow.txt"\r\n\r\n'
@@ -110,3 +118,53 @@ def test_caches_are_shown(start_engine: StartEngine) -> None:
         http.search(f"question number {number}")
     assert gauge(http, "kb_cached_queries") == 5
     assert gauge(http, "kb_cached_postings") > 0
+
+
+def test_readers_that_stall_hold_up_no_other_backup(settings: Settings) -> None:
+    limits = Limits(stalled_seconds=1, sweep_seconds=0.1)
+    with listen("127.0.0.1", 0, "") as listener, RunningEngine(settings) as engine:
+        running = server(create_app(engine, settings), limits, lifespan="off")
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+        thread.start()
+        http = Http(address("127.0.0.1", listener))
+        try:
+            page = b"<html><body><p>little text, many bytes</p><!--" + b"x" * 8 * 2**20 + b"--></body></html>"
+            assert http.add_file("page.html", page).json["status"] == "completed"
+            with ExitStack() as stack:
+                for _ in range(MOST):
+                    stalled = stack.enter_context(socket.socket())
+                    stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    stalled.connect(listener.getsockname())
+                    stalled.sendall(b"GET /api/v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    stalled.recv(1)
+                reply = http("GET", "/api/v1/backup")
+                refused(reply.status, reply.body, f"{MOST} archives are being made")
+                for _ in range(100):
+                    reply = http("GET", "/api/v1/backup")
+                    if reply.status == 200:
+                        break
+                    time.sleep(0.1)
+                assert reply.status == 200
+                assert b"manifest.json" in reply.body
+            assert not list(settings.data_dir.glob("staging/*")), "nothing of the stalled ones remains"
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
+def test_a_client_that_goes_away_is_one_line_of_the_log(start_engine: StartEngine) -> None:
+    engine = start_engine()
+    http = Http(engine.url)
+    for kind in (b"multipart/form-data; boundary=x", b"application/json"):
+        with connection(http.url) as opened:
+            head = b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+            opened.sendall(head + b"Content-Type: " + kind + b"\r\n\r\n--x\r\n")
+    with connection(http.url) as opened:
+        opened.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+    for _ in range(200):
+        if (log := engine.log.read_text()).count(" POST ") == 3:
+            break
+        time.sleep(0.05)
+    assert log.count(" POST /api/v1/jobs 422 ") == 2
+    assert log.count(" POST /api/v1/search 422 ") == 1
+    assert "Traceback" not in log

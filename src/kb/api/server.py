@@ -5,8 +5,9 @@ import sys
 
 from kb import __version__
 from kb.api.app import create_app
+from kb.connections import Limits
 from kb.logs import configure
-from kb.serving import Stop, address, listen
+from kb.serving import Stop, address, affordable, listen
 from kb.settings import Settings
 from kb.wiring import RunningEngine
 
@@ -21,10 +22,11 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     configure(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
     stop = Stop()
+    limits = affordable(Limits())
     listener = listen(settings.host, settings.port, "KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))
-        stop.run(create_app(engine, settings), listener, lifespan="off", ws="none")
+        stop.run(create_app(engine, settings), listener, limits, lifespan="off")
     return 0
 
 

@@ -1,8 +1,6 @@
 """A multipart upload, streamed to disk as it arrives: nothing of it is held in memory but one block."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -13,12 +11,11 @@ from starlette.requests import Request
 
 from kb.api.bodies import FileForm
 from kb.api.slots import Slots
-from kb.errors import InvalidRequest, TooLarge, Unavailable
+from kb.errors import InvalidRequest, TooLarge
 
 MAX_FIELDS_BYTES = 2**20  # all fields beside the file
 MAX_UPLOADS = 32
 FLAGS = ("force_ocr", "replace_tags", "force")
-STALLED_SECONDS = 60  # without a byte; a slow upload that keeps coming is welcome
 
 
 class Sink(Protocol):
@@ -133,8 +130,7 @@ async def receive(request: Request, sink: Sink) -> Upload:
         upload = Upload(sink, boundary)
     except FormParserError as wrong:
         raise InvalidRequest(f"The multipart boundary cannot be used: {wrong}") from wrong
-    stream = request.stream()
-    while (block := await next_block(stream)) is not None:
+    async for block in request.stream():
         if block:
             await run_in_threadpool(upload.feed, block)
     if not upload.ended:
@@ -142,14 +138,6 @@ async def receive(request: Request, sink: Sink) -> Upload:
     if upload.filename is None:
         raise InvalidRequest("No file was sent. Send it as the multipart field 'file'.")
     return upload
-
-
-async def next_block(stream: AsyncIterator[bytes]) -> bytes | None:
-    try:
-        async with asyncio.timeout(STALLED_SECONDS):
-            return await anext(stream, None)
-    except TimeoutError as stalled:
-        raise Unavailable(f"Nothing arrived for {STALLED_SECONDS} seconds. Send the file again.") from stalled
 
 
 def upload_slots() -> Slots:

@@ -2,12 +2,14 @@
 
 import logging
 import sys
+from dataclasses import replace
 
 from kb import __version__
+from kb.connections import Limits
 from kb.logs import configure
 from kb.mcp.app import create_app
 from kb.mcp.wire import MAX_MESSAGE
-from kb.serving import Stop, address, listen
+from kb.serving import Stop, address, affordable, listen
 from kb.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -19,11 +21,25 @@ def serve(settings: Settings) -> int:
     logging.getLogger("mcp").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     stop = Stop()
+    limits, sessions = room(settings)
     with listen(settings.mcp_host, settings.mcp_port, "KB_MCP_PORT") as listener:
-        app = create_app(settings)
+        app = create_app(replace(settings, mcp_max_sessions=sessions))
         announce(settings, address(settings.mcp_host, listener))
-        stop.run(app, listener, lifespan="on", ws="websockets-sansio", ws_max_size=MAX_MESSAGE)
+        stop.run(app, listener, limits, lifespan="on", websockets=True, ws_max_size=MAX_MESSAGE)
     return 0
+
+
+def room(settings: Settings) -> tuple[Limits, int]:
+    """The limits on connections, and how many sessions a contract may have.
+
+    A session may hold a connection as long as it lives. So sessions never get all of them: as many as another server
+    has, or half of what there is, are left for connections that come and go.
+    """
+    contracts = len(settings.mcp_contracts)
+    usual = Limits()
+    limits = affordable(replace(usual, connections=usual.connections + settings.mcp_max_sessions * contracts))
+    for_sessions = limits.connections - min(usual.connections, limits.connections // 2)
+    return limits, min(settings.mcp_max_sessions, max(1, for_sessions // contracts))
 
 
 def announce(settings: Settings, place: str) -> None:
