@@ -178,7 +178,11 @@ class Settings:
         "KB_MCP_UPLOAD_SECONDS", _positive, 600, "Seconds without activity until an unfinished upload is dropped."
     )
     mcp_max_sessions: int = setting(
-        "KB_MCP_MAX_SESSIONS", _positive, 500, "Sessions that the MCP server keeps open at a time, for each contract."
+        "KB_MCP_MAX_SESSIONS",
+        _positive,
+        500,
+        "Sessions that the MCP server keeps open at a time, for each contract; for one more, the one that was unused "
+        "the longest ends.",
     )
     max_file_mb: int = setting("KB_MAX_FILE_MB", _positive, 100, "Largest file that is accepted, in MB of 2^20 bytes.")
     chunk_tokens: int = setting(

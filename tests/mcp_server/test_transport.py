@@ -149,13 +149,6 @@ async def test_the_official_client_reaches_every_contract(mcp: McpProcess, contr
         assert ("knowledge-add" if contract == "/knowledge" else "kb_search") in names
 
 
-def test_sessions_are_capped(start_mcp: StartMcp) -> None:
-    http = Http(start_mcp(KB_MCP_MAX_SESSIONS="2").url)
-    opened = [http("POST", "/mcp", initialize(), Accept=ACCEPT).status for _ in range(3)]
-    assert opened == [200, 200, 503]
-    assert http("POST", "/mcp", PING).status == 200, "a plain call needs none"
-
-
 @pytest.mark.parametrize("hello", [True, False])
 async def test_websocket_carries_the_same_messages(mcp: McpProcess, hello: bool) -> None:
     async with connect(f"{mcp.url.replace('http', 'ws')}/mcp/knowledge", subprotocols=["mcp"]) as socket:  # type: ignore[list-item]

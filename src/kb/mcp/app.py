@@ -1,6 +1,6 @@
 """The MCP server as one ASGI application, put together here and nowhere else."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -23,6 +23,7 @@ from kb.mcp.guard import Guard, refusal
 from kb.mcp.http import StreamableHttp
 from kb.mcp.protocol import ContractServer
 from kb.mcp.receiving import receive
+from kb.mcp.sessions import Sessions
 from kb.mcp.socket import Sockets
 from kb.mcp.transport import Client
 from kb.mcp.uploads import Uploads
@@ -36,15 +37,18 @@ def create_app(settings: Settings) -> Guard:
     client = Client(Engine.of(settings))
     uploads = Uploads(settings.mcp_upload_seconds)
     served: list[StreamableHttp] = []
+    every_session: list[Sessions] = []
     routes: list[BaseRoute] = [
         Route("/health", partial(health, settings)),
         Route("/uploads/{token}", partial(receive, uploads), methods=["PUT"]),
     ]
     for number, name in enumerate(settings.mcp_contracts):
         server = ContractServer(CONTRACTS[name](client, uploads, settings))
-        http = StreamableHttp(server, settings.mcp_max_sessions)
-        sockets = Sockets(server, settings.mcp_max_sessions)
+        sessions = Sessions(name, settings.mcp_max_sessions)
+        http = StreamableHttp(server, sessions)
+        sockets = Sockets(server, sessions)
         served.append(http)
+        every_session.append(sessions)
         for path in (f"/mcp/{name}", *(["/mcp"] if number == 0 else [])):
             routes += [Route(path, http), WebSocketRoute(path, sockets.serve)]
 
@@ -54,9 +58,9 @@ def create_app(settings: Settings) -> Guard:
             stack.callback(uploads.close)
             stack.push_async_callback(client.close)
             for http in served:
-                await stack.enter_async_context(http.sessions.run())
+                await stack.enter_async_context(http.manager.run())
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(sweep, uploads)
+            tasks.start_soon(sweep, uploads, every_session)
             yield
             tasks.cancel_scope.cancel()
 
@@ -69,11 +73,13 @@ async def health(settings: Settings, _request: Request) -> Response:
     return JSONResponse({"status": "ok", "version": __version__, "contracts": list(settings.mcp_contracts)})
 
 
-async def sweep(uploads: Uploads) -> None:
-    """Drop what nobody touches any more, also when nobody calls."""
+async def sweep(uploads: Uploads, every_session: Sequence[Sessions]) -> None:
+    """Drop uploads and sessions that are not used any more, also while there are no calls."""
     while True:
         await anyio.sleep(min(SWEEP_SECONDS, uploads.idle_seconds))
         uploads.expire()
+        for sessions in every_session:
+            await sessions.expire()
 
 
 async def http_failure(request: Request, error: Exception) -> Response:

@@ -5,39 +5,49 @@ plain answer. Everything else goes to the SDK's session manager, stateful and wi
 progress and cancellation work for clients of every revision.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from kb.errors import Unavailable
 from kb.mcp.failures import wire_error
 from kb.mcp.plain import plain_answer
 from kb.mcp.protocol import GONE, ContractServer
+from kb.mcp.sessions import Session, Sessions
 from kb.mcp.wire import MAX_MESSAGE, error_bytes, parsed, too_large
 from kb.nouns import Json
+
+SESSION_ID = "mcp-session-id"
 
 
 class StreamableHttp:
     """An ASGI application: one contract over HTTP."""
 
-    def __init__(self, server: ContractServer, max_sessions: int) -> None:
+    def __init__(self, server: ContractServer, sessions: Sessions) -> None:
         self._server = server
-        self.sessions = StreamableHTTPSessionManager(
-            server, max_sessions=max_sessions, max_request_body_size=MAX_MESSAGE
+        self._sessions = sessions
+        self._by_id: dict[str, Session] = {}
+        # How many sessions there are and when they end is decided here, for WebSockets too.
+        self.manager = StreamableHTTPSessionManager(
+            server, max_sessions=None, session_idle_timeout=None, max_request_body_size=MAX_MESSAGE
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         receive = watched(scope, receive)
-        if scope["method"] != "POST":
-            await self.sessions.handle_request(scope, receive, send)
-            return
         headers = Headers(scope=scope)
+        if scope["method"] != "POST":
+            with self._in_use(headers, call=scope["method"] != "GET"):
+                await self._serve(scope, receive, send)
+            return
         try:
             body = await read_body(headers, receive)
             message = parsed(body)
@@ -49,9 +59,88 @@ class StreamableHttp:
             if is_plain(headers, message):
                 answer = await plain_answer(self._server, Request(scope, receive), receive, message)
                 await answer(scope, receive, send)
+            elif message.get("method") == "initialize" and SESSION_ID not in headers:
+                await self._open(scope, replayed(body, receive), send)
             else:
-                with suppress(anyio.ClosedResourceError):  # the client ended the session while it was still sending
-                    await self.sessions.handle_request(scope, replayed(body, receive), send)
+                with self._in_use(headers, call=True):
+                    await self._serve(scope, replayed(body, receive), send)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the SDK begin a session, which counts from now on if it does."""
+        begun = ""
+
+        async def end() -> None:
+            await self._end(begun)
+
+        async def note_id(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                begun = Headers(raw=message["headers"]).get(SESSION_ID, "")
+                if begun:
+                    self._by_id[begun] = session
+            await send(message)
+
+        try:
+            session = await self._sessions.open(end)
+        except Unavailable as full:
+            await Refused(503, wire_error(INTERNAL_ERROR, full.message)).answer(scope, receive, send)
+            return
+        self._sessions.begin(session, "initialize")
+        try:
+            await self._serve(scope, receive, note_id)
+        finally:
+            self._sessions.done(session, "initialize")
+            if not begun:
+                self._sessions.close(session)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(anyio.ClosedResourceError):  # the client ended the session while it was still sending
+            await self.manager.handle_request(scope, receive, partial(self._forget_if_gone, scope, send))
+
+    async def _forget_if_gone(self, scope: Scope, send: Send, message: Message) -> None:
+        """Pass the answer on; one that says that a session has ended, or was not known, makes room for another."""
+        if message["type"] == "http.response.start" and (message["status"] == 404 or scope["method"] == "DELETE"):
+            session = self._by_id.pop(Headers(scope=scope).get(SESSION_ID, ""), None)
+            if session is not None:
+                self._sessions.close(session)
+        await send(message)
+
+    @contextmanager
+    def _in_use(self, headers: Headers, *, call: bool) -> Iterator[None]:
+        """Inside, the session that is named has a call in progress, or a stream open."""
+        session = self._by_id.get(headers.get(SESSION_ID, ""))
+        if session is None:
+            yield
+            return
+        token = object()
+        session.streams += not call
+        if call:
+            self._sessions.begin(session, token)
+        try:
+            yield
+        finally:
+            session.streams -= not call
+            if call:
+                self._sessions.done(session, token)
+
+    async def _end(self, session_id: str) -> None:
+        """End a session in the way its client would."""
+        self._by_id.pop(session_id, None)
+        scope = {
+            "type": "http",
+            "method": "DELETE",
+            "path": "/",
+            "query_string": b"",
+            "headers": [(SESSION_ID.encode(), session_id.encode())],
+        }
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def ignore(_: Message) -> None:
+            pass
+
+        await self.manager.handle_request(scope, nothing, ignore)
 
 
 class Refused(Exception):

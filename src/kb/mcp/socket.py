@@ -10,12 +10,22 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PROTOCOL_VERSION_META_KEY,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from kb.errors import Unavailable
 from kb.mcp.failures import wire_error
 from kb.mcp.protocol import GONE, ContractServer
+from kb.mcp.sessions import Session, Sessions
 from kb.mcp.wire import error_bytes, parsed
 
 TRY_LATER = 1013
@@ -25,38 +35,48 @@ Incoming = SessionMessage | Exception
 
 
 class Sockets:
-    """Every WebSocket of one contract; there is a limit to them as there is to sessions."""
+    """Every WebSocket of one contract; each is a session."""
 
-    def __init__(self, server: ContractServer, limit: int) -> None:
+    def __init__(self, server: ContractServer, sessions: Sessions) -> None:
         self._server = server
-        self._limit = limit
-        self._open = 0
+        self._sessions = sessions
 
     async def serve(self, socket: WebSocket) -> None:
         offered = socket.scope.get("subprotocols", [])
         await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-        if self._open >= self._limit:
-            await socket.close(TRY_LATER, "Too many open sessions")
-            return
-        socket.scope[GONE] = anyio.Event()
-        self._open += 1
-        try:
-            await self._converse(socket)
-        finally:
-            self._open -= 1
+        with anyio.CancelScope() as scope:
 
-    async def _converse(self, socket: WebSocket) -> None:
+            async def end() -> None:
+                scope.cancel()
+
+            try:
+                session = await self._sessions.open(end)
+            except Unavailable as full:
+                await socket.close(TRY_LATER, full.message)
+                return
+            session.streams = 1
+            socket.scope[GONE] = anyio.Event()
+            try:
+                await self._converse(socket, session)
+            finally:
+                self._sessions.close(session)
+        if scope.cancelled_caught:
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await socket.close(TRY_LATER, "Ended for a new session, since it was unused the longest")
+
+    async def _converse(self, socket: WebSocket, session: Session) -> None:
         first = await self._next(socket)
         if first is None:
             return
         to_server, from_client = anyio.create_memory_object_stream[Incoming](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._answer, socket, from_server)
+            tasks.start_soon(self._answer, socket, session, from_server)
             tasks.start_soon(self._serve, first, from_client, to_client)
             message: SessionMessage | None = first
             with suppress(anyio.BrokenResourceError):
                 while message is not None:
+                    self._note_call(session, message)
                     await to_server.send(message)
                     message = await self._next(socket)
             tasks.cancel_scope.cancel()  # nobody listens any more: what was asked for is not wanted
@@ -76,8 +96,20 @@ class Sockets:
                 await socket.send_text(error_bytes(None, error).decode())
         return None
 
-    async def _answer(self, socket: WebSocket, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    def _note_call(self, session: Session, received: SessionMessage) -> None:
+        """A request begins a call; cancelling it ends it, since it may then have no answer."""
+        message = received.message
+        if isinstance(message, JSONRPCRequest):
+            self._sessions.begin(session, str(message.id))
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._sessions.done(session, str((message.params or {}).get("requestId")))
+
+    async def _answer(
+        self, socket: WebSocket, session: Session, from_server: MemoryObjectReceiveStream[SessionMessage]
+    ) -> None:
         async for sent in from_server:
+            if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
+                self._sessions.done(session, str(sent.message.id))
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(sent.message.model_dump_json(by_alias=True, exclude_unset=True))
 
