@@ -1,7 +1,9 @@
 """Settings come from the environment, are declared once, and a wrong one is named."""
 
+import re
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,10 +52,33 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert (settings.max_file_mb, settings.log_level, settings.log_format) == (5, "DEBUG", "json")
 
 
+def test_the_engine_is_where_it_was_told_to_listen() -> None:
+    assert read({"KB_PORT": "8111"}).engine_url == "http://127.0.0.1:8111"
+    assert read({"KB_HOST": "0.0.0.0", "KB_PORT": "8111"}).engine_url == "http://127.0.0.1:8111"
+    assert read({"KB_HOST": "::1"}).engine_url == "http://[::1]:8000"
+    assert read({"KB_PORT": "8111", "KB_ENGINE_URL": "http://engine"}).engine_url == "http://engine"
+
+
+def test_an_error_says_what_is_expected_and_not_what_python_thinks() -> None:
+    told = {}
+    for setting in declared():
+        with suppress(InvalidRequest):  # most take any text
+            read({setting.name: "\0"})
+            continue
+        with pytest.raises(InvalidRequest, match=rf"{setting.name} is '\\x00', which cannot be used: ") as wrong:
+            read({setting.name: "\0"})
+        told[setting.name] = wrong.value.message
+    assert {"KB_PORT", "KB_MCP_PORT", "KB_MAX_FILE_MB", "KB_OCR", "KB_MCP_PUBLIC_URL"} <= told.keys()
+    assert not [message for message in told.values() if re.search("literal|convert|null byte", message)]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("KB_PORT", "eight"),
+        ("KB_PORT", "8_0"),
+        ("KB_PORT", "8" * 5000),
+        ("KB_MCP_PORT", "3e3"),
         ("KB_PORT", "65536"),
         ("KB_PORT", "-1"),
         ("KB_MAX_FILE_MB", "0"),

@@ -254,7 +254,7 @@ class Engine(NamedTuple):
 
     @classmethod
     def of(cls, settings: "Settings | Place") -> "Engine":
-        """What KB_ENGINE_URL and KB_API_KEY say; what cannot work is refused by name."""
+        """The engine that the settings name; what cannot work is refused by name."""
         url, key = settings.engine_url, settings.api_key
         if key and not re.fullmatch(r"[!-~]+", key):
             raise InvalidRequest("KB_API_KEY holds what no HTTP header can carry: use printable ASCII.")
@@ -271,6 +271,11 @@ class Engine(NamedTuple):
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
             raise InvalidRequest(
                 f"KB_ENGINE_URL is {url!r}, but must look like http://HOST:PORT or https://HOST/PREFIX."
+            )
+        if parts.port == 0:
+            raise InvalidRequest(
+                "The engine takes any free port (KB_PORT is 0), so its address is not known: set KB_ENGINE_URL to the "
+                "one that `kb serve` shows."
             )
         headers = [("Accept", "application/json"), ("User-Agent", f"kb/{__version__}")]
         if key:

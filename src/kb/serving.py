@@ -87,8 +87,8 @@ def affordable(limits: Limits) -> Limits:
     return replace(limits, connections=connections)
 
 
-def listen(host: str, port: int, setting: str) -> socket.socket:
-    """The socket, already listening; `setting` chooses another port."""
+def listen(host: str, port: int, settings: str) -> socket.socket:
+    """The socket, already listening; `settings` choose another address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that do: without it, an answer
     # on a connection that is kept open comes 40 ms late.
@@ -99,7 +99,7 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
     except OSError as error:
         listener.close()
         raise Conflict(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another port with {setting}."
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another address with {settings}."
         ) from error
     listener.listen(128)
     return listener

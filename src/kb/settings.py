@@ -7,12 +7,12 @@ a setting that cannot be understood is an error that names it.
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from kb.errors import InvalidRequest
-from kb.place import ENGINE_URL
+from kb.place import ENGINE_URL, HOST, PORT, parsed, port_number, reached
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONTRACTS = ("kb", "knowledge", "kb-v3")
@@ -34,17 +34,13 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ValueError("a port is a number from 0 to 65535")
-    return port
-
-
 def _positive(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if number < 1:
-        raise ValueError("it must be at least 1")
+        raise ValueError("it must be a whole number, 1 or more")
     return number
 
 
@@ -103,8 +99,8 @@ class Settings:
         "Database to use. Only `sqlite:///` followed by a path is supported so far.",
         "`sqlite:///<KB_DATA_DIR>/kb.db`",
     )
-    host: str = setting("KB_HOST", str, "127.0.0.1", "Address that the engine listens on.")
-    port: int = setting("KB_PORT", _port, 8000, "Port that the engine listens on; 0 takes a free one.")
+    host: str = setting("KB_HOST", str, HOST, "Address that the engine listens on.")
+    port: int = setting("KB_PORT", port_number, PORT, "Port that the engine listens on; 0 takes a free one.")
     api_key: str = setting(
         "KB_API_KEY",
         str,
@@ -120,10 +116,16 @@ class Settings:
         "none",
     )
     engine_url: str = setting(
-        "KB_ENGINE_URL", str, ENGINE_URL, "Where the command line and the MCP server find the engine."
+        "KB_ENGINE_URL",
+        str,
+        ENGINE_URL,
+        "Where the command line and the MCP server find the engine.",
+        "`http://<KB_HOST>:<KB_PORT>`",
     )
     mcp_host: str = setting("KB_MCP_HOST", str, "127.0.0.1", "Address that the MCP server listens on.")
-    mcp_port: int = setting("KB_MCP_PORT", _port, 3000, "Port that the MCP server listens on; 0 takes a free one.")
+    mcp_port: int = setting(
+        "KB_MCP_PORT", port_number, 3000, "Port that the MCP server listens on; 0 takes a free one."
+    )
     mcp_api_key: str = setting(
         "KB_MCP_API_KEY",
         str,
@@ -259,11 +261,10 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
     environ = os.environ if environ is None else environ
     given: dict[str, Any] = {}
     for f in fields(Settings):
-        text = environ.get(f.metadata["name"], "")
-        if not text:
-            continue
-        try:
-            given[f.name] = f.metadata["parse"](text)
-        except ValueError as wrong:
-            raise InvalidRequest(f"{f.metadata['name']} is {text!r}, which cannot be used: {wrong}.") from wrong
-    return Settings(**given)
+        name = f.metadata["name"]
+        if text := environ.get(name, ""):
+            given[f.name] = parsed(name, text, f.metadata["parse"])
+    settings = Settings(**given)
+    if "engine_url" in given:
+        return settings
+    return replace(settings, engine_url=reached(settings.host, settings.port))

@@ -113,3 +113,10 @@ def test_it_can_be_stopped_at_any_moment_of_its_start(tmp_path: Path) -> None:
         code = process.wait(60)
         # Before it takes the signal into its own hands, the signal simply ends it.
         assert code in (0, -signal.SIGTERM), f"after {tenths / 10} s"
+
+
+def test_the_commands_that_are_shown_reach_the_engine(start_engine: StartEngine) -> None:
+    engine = start_engine()  # on a port that was free
+    assert f"KB_ENGINE_URL={engine.url} kb search" in engine.log.read_text()
+    told = start_engine(engine.log.parent / "other", KB_ENGINE_URL=engine.url)
+    assert f"page     {told.url}/" in told.log.read_text()

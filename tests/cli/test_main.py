@@ -39,7 +39,8 @@ def modules_after(*words: str, url: str) -> set[str]:
         "import sys; before = set(sys.modules)\n"
         "from kb.cli.main import main\n"
         f"main({list(words)!r})\n"
-        "print('MODULES', *sorted(set(sys.modules) - before), file=sys.stderr)"
+        "loaded = {name for name, module in sys.modules.items() if module}\n"  # None: blocked, not loaded
+        "print('MODULES', *sorted(loaded - before), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -53,7 +54,7 @@ def modules_after(*words: str, url: str) -> set[str]:
 
 @pytest.mark.parametrize("words", [["--help"], ["search", "x"], ["search", "x", "--json"], ["addnote", "x"]])
 def test_nothing_heavy_is_imported(words: list[str], serve: Serve) -> None:
-    answer = {"query": "x", "results": [], "status": "completed", "job_id": "j", "document_id": 1}
+    answer = {"query": "x", "results": [], "status": "completed", "job_id": "j", "document_id": 1, "outcome": "added"}
     loaded = modules_after(*words, url=serve(json.dumps(answer).encode()).url)
     ours = {name for name in loaded if name.partition(".")[0] == "kb"}
     assert ours <= LIGHT[words[0]]
@@ -147,6 +148,24 @@ def test_a_setting_that_cannot_be_understood_exits_2(offline: Kb) -> None:
     ran = offline("status", KB_ENGINE_URL="eight")
     assert (ran.code, "KB_ENGINE_URL" in ran.err) == (2, True)
     assert offline("status", KB_PORT="eight").code == 6, "what only the engine needs does not concern its clients"
+
+
+def test_the_engine_is_asked_where_it_was_told_to_listen(serve: Serve, tmp_path: Path) -> None:
+    host, _, port = serve().url.removeprefix("http://").rpartition(":")
+    kb = Kb("", tmp_path)  # an empty KB_ENGINE_URL counts as unset
+    assert kb("list", "--json", KB_HOST=host, KB_PORT=port).code == 0
+    assert kb("list", "--json", KB_HOST="0.0.0.0", KB_PORT=port).code == 0
+    refused = kb("list", KB_PORT="eight")
+    assert refused.code == 2
+    assert "KB_PORT is 'eight', which cannot be used: a port is a number from 0 to 65535." in refused.err
+    unknown = kb("list", KB_PORT="0")
+    assert (unknown.code, "set KB_ENGINE_URL" in unknown.err) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_wrong_port_is_told_in_words(offline: Kb, command: str) -> None:
+    ran = offline(command, "--port", "eight")
+    assert (ran.code, "a port is a number from 0 to 65535" in ran.err) == (2, True)
 
 
 def test_an_interrupt_exits_130_with_one_sentence(serve: Serve) -> None:

@@ -7,6 +7,7 @@ from kb import __version__
 from kb.api.app import create_app
 from kb.connections import Limits
 from kb.logs import configure
+from kb.place import reached
 from kb.serving import Stop, address, affordable, listen
 from kb.settings import Settings
 from kb.wiring import RunningEngine
@@ -23,7 +24,7 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     stop = Stop()
     limits = affordable(Limits())
-    listener = listen(settings.host, settings.port, "KB_PORT")
+    listener = listen(settings.host, settings.port, "KB_HOST and KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))
         stop.run(create_app(engine, settings), listener, limits, lifespan="off")
@@ -33,12 +34,15 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
 def announce(settings: Settings, place: str) -> None:
     if not settings.loopback and not settings.api_key:
         log.warning("anybody who reaches %s can read and change everything: set KB_API_KEY", place)
+    own = reached(settings.host, int(place.rpartition(":")[2]))
+    # With --port, or a port that was free, the command line looks for the engine elsewhere.
+    kb = "kb" if settings.engine_url == own else f"KB_ENGINE_URL={own} kb"
     print(  # noqa: T201 - for the person who started it
         f"""kb {__version__} listens on {place}
   data     {settings.data_dir}
-  page     {place}/
-  try      kb addnote "The boiler was serviced in March"
-           kb search "when was the heating checked"
+  page     {own}/
+  try      {kb} addnote "The boiler was serviced in March"
+           {kb} search "when was the heating checked"
 Press Ctrl-C to stop.""",
         file=sys.stderr,
         flush=True,

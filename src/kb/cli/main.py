@@ -33,7 +33,8 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
         '  kb addnote "The router is in the hall cupboard" --tags home\n'
         "  kb add ~/Documents/reports --tags work\n"
         '  kb search "where is the router"\n\n'
-        "Settings are KB_* environment variables; KB_ENGINE_URL says where the engine is.",
+        "Settings are KB_* environment variables; KB_ENGINE_URL says where the engine is, or\n"
+        "else KB_HOST and KB_PORT do.",
         formatter_class=Formatter,
         allow_abbrev=False,
     )

@@ -95,10 +95,12 @@ def add_address(parser: Parser, host: str, port: str) -> None:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
-    return port
+    from kb.place import port_number
+
+    try:
+        return port_number(text)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be used: {wrong}") from wrong
 
 
 @contextmanager

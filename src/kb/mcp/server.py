@@ -22,7 +22,7 @@ def serve(settings: Settings) -> int:
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     stop = Stop()
     limits, sessions = room(settings)
-    with listen(settings.mcp_host, settings.mcp_port, "KB_MCP_PORT") as listener:
+    with listen(settings.mcp_host, settings.mcp_port, "KB_MCP_HOST and KB_MCP_PORT") as listener:
         app = create_app(replace(settings, mcp_max_sessions=sessions))
         announce(settings, address(settings.mcp_host, listener))
         stop.run(app, listener, limits, lifespan="on", websockets=True, ws_max_size=MAX_MESSAGE)
