@@ -4,6 +4,7 @@ import logging
 import resource
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -73,8 +74,10 @@ def affordable(limits: Limits) -> Limits:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = limits.connections * FILES_PER_CONNECTION + RESERVED_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # macOS says that there is no limit, and has one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return limits
     connections = (soft - min(RESERVED_FILES, soft // 2)) // FILES_PER_CONNECTION
