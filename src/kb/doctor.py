@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from kb import model
-from kb.errors import KBError, NotFound
+from kb.errors import KBError, NotFound, Unavailable
 from kb.ingest.metadata import metadata_text
 from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.reindex import passages_again
@@ -23,11 +23,12 @@ from kb.nouns import Check, Diagnosis
 from kb.search.keywords import KeywordIndex
 from kb.search.live import LiveChunks
 from kb.store import chunks, documents, health, jobs
-from kb.store.backend import Database, Row, Transaction
+from kb.store.backend import Database, Mender, Row, Salvage, Transaction
 from kb.store.health import Coverage
 from kb.store.originals import Originals, in_use
 
 NAMED = 5  # things of one kind that a message lists
+PATIENCE = 30.0  # seconds to wait for another examination
 RESTORE_OR_REPLACE = "Restore a backup, or delete those documents and add them again."
 SECOND_LOOK = 1.0  # seconds until what is being cleared away has become less
 
@@ -49,25 +50,33 @@ class Doctor:
     def __init__(
         self,
         database: Database,
+        mender: Mender,
         originals: Originals,
         preparer: Preparer,
         live: LiveChunks,
         keywords: KeywordIndex,
         model_dir: Path,
+        stopping: threading.Event,
     ) -> None:
         self._database = database
+        self._mender = mender
         self._originals = originals
         self._preparer = preparer
         self._live = live
         self._keywords = keywords
         self._model_dir = model_dir
+        self._stopping = stopping
         self._one_at_a_time = threading.Lock()
 
     def examine(self, *, fix: bool = False) -> Diagnosis:
-        if fix:
+        if fix and not self._live.failed:
             self._live.snapshot()  # while the index is being made, there is nothing to mend
-        with self._one_at_a_time:
+        if not self._one_at_a_time.acquire(timeout=PATIENCE):
+            raise Unavailable("The database is being mended or looked at already. Try again when that is done.")
+        try:
             checks = [tried(name, examination, fix=fix) for name, examination in self._examinations()]
+        finally:
+            self._one_at_a_time.release()
         return Diagnosis(all(check.ok for check in checks), checks)
 
     def _examinations(self) -> Iterator[tuple[str, Examination]]:
@@ -93,11 +102,22 @@ class Doctor:
 
     # The database
 
-    def _file(self, *, fix: bool) -> Finding:  # noqa: ARG002 (nothing here can be mended)
+    def _file(self, *, fix: bool) -> Finding:
         damage = self._database.damage()
         if not damage:
             return Finding()
-        return Finding(len(damage), f"The database file is damaged: {damage[0]}. Restore a backup.")
+        salvage = self._mend() if fix else self._mender.survey()
+        message = f"The database file is damaged: {one_line(damage[0])}. {said(salvage)}"
+        return Finding(len(damage), message, len(damage) if fix and not salvage.lost else 0)
+
+    def _mend(self) -> Salvage:
+        """Make the file whole, unless that would lose anything; the checks that follow complete it."""
+        with self._originals.scratch(self._database.size_bytes()) as room:
+            salvage = self._mender.mend(room)
+        if not salvage.lost:
+            with self._database.write() as tx:
+                self._reload(tx)
+        return salvage
 
     def _references(self, *, fix: bool) -> Finding:
         with self._database.read() as tx:
@@ -210,15 +230,20 @@ class Doctor:
             return at(tx)
 
     def _again(self, chunk_ids: Sequence[int], mend: Callable[[list[Row]], None]) -> int:
-        """Mend passages in batches, so that no writer waits long; how many are mended."""
+        """Mend passages in batches, so that no writer waits long; how many are mended before the engine stops."""
+        mended = 0
         for at in range(0, len(chunk_ids), BATCH):
+            if self._stopping.is_set():
+                break
+            some = chunk_ids[at : at + BATCH]
             with self._database.read() as tx:
-                rows = health.passages(tx, chunk_ids[at : at + BATCH])
+                rows = health.passages(tx, some)
             mend(rows)
-        if chunk_ids:
+            mended += len(some)
+        if mended:
             with self._database.write() as tx:
                 self._reload(tx)
-        return len(chunk_ids)
+        return mended
 
     def _index_again(self, rows: list[Row]) -> None:
         with self._database.write() as tx:
@@ -255,8 +280,12 @@ class Doctor:
         return found(missing, message, fixed)
 
     def _cut_again(self, document_id: int) -> bool:
-        """Make a document's chunks anew from its text, unless it changes meanwhile."""
+        """Make a document's chunks anew from its text, unless it changes or goes away meanwhile."""
+        if self._stopping.is_set():
+            return False
         with self._database.read() as tx:
+            if not documents.exists(tx, document_id):
+                return False
             row = documents.find(tx, document_id)
             document = documents.as_documents(tx, [row])[0]
             text = documents.text(tx, document_id)
@@ -358,6 +387,19 @@ def tried(name: str, examination: Examination, *, fix: bool) -> Check:
         finding = Finding(1, error.message)
     ok = finding.fixed >= finding.problems
     return Check(name, ok, finding.problems, finding.message, finding.fixed)
+
+
+def said(salvage: Salvage) -> str:
+    """What becomes of a damaged database file."""
+    left_out = " ".join(f"Rows of {table} that cannot be read: {rows}." for table, rows in salvage.left_out.items())
+    if not salvage.lost:
+        return f"{left_out} Documents, texts, notes and tags are whole, the rest is made from them.".lstrip()
+    lost = "; ".join(f"{table} {rows}" for table, rows in salvage.lost.items())
+    return f"Rows that cannot be read: {lost}. Restore a backup. Without one, `kb export` saves what can be read."
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split()).removesuffix(".")
 
 
 def found(things: Sequence[object], message: str, fixed: int) -> Finding:

@@ -47,7 +47,7 @@ from kb.nouns import (
 )
 from kb.precedence import Precedence
 from kb.search.duplicates import duplicates
-from kb.search.hybrid import Searcher
+from kb.search.hybrid import NO_VECTORS, Searcher
 from kb.search.live import LiveChunks
 from kb.settings import Settings
 from kb.store import chunks, documents, jobs, notes, originals
@@ -401,6 +401,10 @@ class Engine:
             issues.append(self._embedder.problem or "The embedding model is still loading.")
         if self._live.problem:
             issues.append(self._live.problem)
+        elif self._live.without_vector:
+            issues.append(NO_VECTORS.format(n=self._live.without_vector))
+        if self.queue.problem:
+            issues.append(self.queue.problem)
         if database := self._trouble(self._try_database):
             issues.append(database)
         if storage := self._trouble(self.originals.check):

@@ -114,6 +114,19 @@ class StorageFull(KBError):
     code, http_status, exit_code, retryable = "storage_full", 507, 6, True
 
 
+def damaged(what: str) -> Conflict:
+    """The error for a database that is damaged; `what` says where."""
+    return Conflict(
+        f"{what} `kb doctor` names what is damaged, `kb doctor --fix` mends what can be mended; else restore a backup.",
+        damaged=True,
+    )
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether the database itself is damaged: trying again does not help, mending does."""
+    return isinstance(error, KBError) and bool(error.details.get("damaged"))
+
+
 def every_error() -> list[type[KBError]]:
     """Every class of the tree, the root first."""
     found: list[type[KBError]] = [KBError]

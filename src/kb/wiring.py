@@ -2,13 +2,14 @@
 
 import logging
 import threading
+from pathlib import Path
 from types import TracebackType
 
 from kb import terms
 from kb.cores import usable_cores
 from kb.doctor import Doctor
 from kb.engine import Engine
-from kb.errors import KBError
+from kb.errors import Conflict, KBError, is_damage
 from kb.ingest import ocr
 from kb.ingest.pipeline import Pipeline
 from kb.ingest.prepare import Preparer
@@ -28,6 +29,7 @@ from kb.store.folder import DataFolder
 from kb.store.originals import Originals, in_use
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from kb.store.sqlite.salvage import SQLiteMender
 from kb.warm import WarmingEmbedder
 
 log = logging.getLogger(__name__)
@@ -55,16 +57,20 @@ class RunningEngine:
         precedence = Precedence()
         embedder = WarmingEmbedder(settings.model_dir, precedence)
         preparer = Preparer(embedder, settings.chunk_tokens, precedence)
-        migrate(settings.database_path, terms.index_terms)
         self._database = database = SQLiteDatabase(settings.database_path)
-        originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
-        with database.write() as tx:
-            self._fresh = reindex and bool(meta.differences(tx, preparer.versions))
-            if not reindex:
-                meta.check(tx, preparer.versions)
-            chunks.sweep(tx)
-            jobs.recover(tx)
-            originals.sweep(set(in_use(tx)))
+        self._originals = originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
+        self._mender = mender = SQLiteMender(database, terms.index_terms)
+        self._fresh = self._mended = self._completed = False
+        self._migrate(settings.database_path)
+        if reindex and database.damage():
+            self._mend()
+        try:
+            self._begin(preparer, reindex)
+        except KBError as error:
+            if not is_damage(error):
+                raise
+            if self._mend():
+                self._begin(preparer, reindex)
         self._live = live = LiveChunks(embedder.dimensions, awaiting_reindex=self._fresh)
         publisher = Publisher(live)
         queue = Queue(database)
@@ -75,6 +81,9 @@ class RunningEngine:
         hands = {"small": small_hands()}
         self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), precedence, hands)
         self._keywords = keywords = KeywordIndex()
+        self._doctor = doctor = Doctor(
+            database, mender, originals, preparer, live, keywords, settings.model_dir, self._worker.stopping
+        )
         engine = Engine(
             settings,
             database,
@@ -86,7 +95,7 @@ class RunningEngine:
             Searcher(database, live, keywords, embedder),
             live,
             Archives(database, originals),
-            Doctor(database, originals, preparer, live, keywords, settings.model_dir),
+            doctor,
             precedence,
         )
         if reindex:
@@ -96,12 +105,52 @@ class RunningEngine:
         self._keeper.start()
         return engine
 
+    def _migrate(self, path: Path) -> None:
+        try:
+            migrate(path, terms.index_terms)
+        except KBError as error:
+            if not is_damage(error):
+                raise
+            if not self._mend():
+                raise Conflict(
+                    f"{path} is damaged so much that it cannot be opened. Nothing was changed. Restore a backup: "
+                    "kb restore FILE --force"
+                ) from error
+            migrate(path, terms.index_terms)
+
+    def _begin(self, preparer: Preparer, reindex: bool) -> None:
+        """Clear away what an engine that died left behind."""
+        with self._database.write() as tx:
+            self._fresh = reindex and bool(meta.differences(tx, preparer.versions))
+            if not reindex:
+                meta.check(tx, preparer.versions)
+            chunks.sweep(tx)
+            jobs.recover(tx)
+            self._originals.sweep(set(in_use(tx)))
+
+    def _mend(self) -> bool:
+        """Make a damaged database whole, unless that would lose anything: then the engine serves what can be read."""
+        try:
+            with self._originals.scratch(self._database.size_bytes()) as room:
+                salvage = self._mender.mend(room)
+        except KBError as error:
+            log.error("the database is damaged, and cannot be mended: %s", error.message)
+            return False
+        if salvage.lost:
+            log.error("the database is damaged; what cannot be read, by table: %s", salvage.lost)
+            return False
+        log.warning("the database was damaged, and is whole again; what could not be read: %s", salvage.left_out)
+        self._mended = True
+        return True
+
     def _keep_house(self) -> None:
         """Bring the index into memory, let the work begin, and clear up whenever it pauses."""
         self._load()
         if self._live.loaded:
             self._folder.forget_replaced()
         self._worker.start()
+        if self._mended:
+            self._complete()
         self._warm()
         while not self._worker.stopping.wait(TIDY_SECONDS):
             try:
@@ -118,7 +167,7 @@ class RunningEngine:
                 pass
         else:
             wait = 1.0
-            while not self._loads() and not self._worker.stopping.wait(wait):
+            while not self._loads() and not self._live.damaged and not self._worker.stopping.wait(wait):
                 wait = min(wait * 2, LONGEST_WAIT)
 
     def _warm(self) -> None:
@@ -127,13 +176,27 @@ class RunningEngine:
                 self._keywords.warm(self._database, self._live, self._worker.stopping)
             except KBError as error:
                 log.warning("words could not be read ahead: %s", error.message)
+                if is_damage(error) and not self._completed:
+                    self._complete()
 
     def _loads(self) -> bool:
         try:
             self._live.load(self._database)
         except KBError:
             log.exception("the search index could not be loaded")
+            if self._live.damaged and not self._mended and self._mend():
+                return self._loads()
         return self._live.loaded
+
+    def _complete(self) -> None:
+        """Mend what can be mended and make again, from the texts, what a damaged database had lost."""
+        self._completed = True
+        try:
+            for check in self._doctor.examine(fix=True).checks:
+                if check.problems:
+                    log.warning("%s: %s Mended: %d of %d.", check.name, check.message, check.fixed, check.problems)
+        except KBError as error:
+            log.error("the database cannot be mended: %s", error.message)
 
     def close(self) -> None:
         """Finish what runs, then let go of the folder."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kb import terms
-from kb.errors import Unavailable
+from kb.errors import Conflict, Unavailable, damaged
 from kb.jobs import queue as queues
 from kb.jobs.queue import Queue
 from kb.jobs.worker import Worker
@@ -18,6 +18,7 @@ from kb.store import jobs
 from kb.store.backend import Row
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from kb.store.sqlite.salvage import SQLiteMender
 
 
 @pytest.fixture
@@ -52,6 +53,32 @@ def test_a_full_queue_takes_nothing_more(database: SQLiteDatabase, monkeypatch: 
     submit(database, queue, "there-is-room-again")
     with database.read() as tx:
         assert jobs.page(tx, None, 10, 0)[1] == 4
+
+
+def test_nobody_waits_for_a_job_while_the_database_is_damaged(database: SQLiteDatabase, tmp_path: Path) -> None:
+    queue = Queue(database)
+    submit(database, queue, "done")
+    with database.write() as tx:
+        jobs.complete(tx, "done", None, None, 0)
+    submit(database, queue, "waiting")
+
+    def fail(_: Row, __: Callable[[], None]) -> None:
+        queue.stuck(damaged("The jobs cannot be read."))
+
+    worker = Worker(queue, fail, Precedence())
+    told = threading.Event()
+    with queue.watch("waiting", told.set):
+        worker.start("small")
+        assert told.wait(10)
+    worker.stop()
+    for attempt in (lambda: queue.get("waiting"), lambda: submit(database, queue, "more")):
+        with pytest.raises(Conflict, match="kb doctor --fix"):
+            attempt()
+    assert queue.get("done").status == "completed"
+
+    SQLiteMender(database, terms.index_terms).mend(tmp_path / "room")
+    assert queue.get("waiting").status == "running"
+    submit(database, queue, "more")
 
 
 def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) -> None:

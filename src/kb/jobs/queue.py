@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kb.errors import Unavailable
+from kb.errors import Conflict, KBError, Unavailable, is_damage
 from kb.nouns import Job
 from kb.store import jobs
 from kb.store.backend import Database, Row, Transaction
@@ -27,9 +27,11 @@ class Queue:
         self._watchers: dict[str, list[Watcher]] = defaultdict(list)
         self._watching = threading.Lock()
         self._cancelling: set[str] = set()
+        self._damage: tuple[KBError, int] | None = None  # and how often the database had been replaced by then
 
     def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
         """Part of the caller's transaction: the job exists when that commits."""
+        self._check()
         if job.status == "queued" and jobs.counts(tx).queued >= MAX_QUEUED:
             raise Unavailable(f"{MAX_QUEUED} jobs are waiting already. Try again when some are done.")
         jobs.add(tx, job)
@@ -39,20 +41,46 @@ class Queue:
         """The next job of a lane, as soon as there is one; None when it is time to stop."""
         while not stopping.is_set():
             seen = self._arrived[lane]
-            with self._database.read() as tx:
-                waiting = jobs.waits(tx, lane)
-            if waiting:
-                # A claim that a power cut undoes is made again.
-                with self._database.write(durable=False) as tx:
-                    if job := tx.claim_job(lane, now()):
-                        return job
+            if job := self._claimed(lane):
+                return job
             with self._wake:
                 self._wake.wait_for(lambda seen=seen: self._arrived[lane] != seen or stopping.is_set(), timeout=1)  # type: ignore[misc]
         return None
 
+    def _claimed(self, lane: str) -> Row | None:
+        with self._database.read() as tx:
+            if not jobs.waits(tx, lane):
+                return None
+        # A claim that a power cut undoes is made again.
+        with self._database.write(durable=False) as tx:
+            return tx.claim_job(lane, now())
+
     def get(self, job_id: str) -> Job:
         with self._database.read() as tx:
-            return jobs.get(tx, job_id)
+            job = jobs.get(tx, job_id)
+        if not job.ended:
+            self._check()
+        return job
+
+    def stuck(self, error: KBError) -> None:
+        """Take note that a worker cannot go on. While the database is damaged, no caller should wait for a job."""
+        if is_damage(error) and self.problem is None:
+            self._damage = error, self._database.replacements
+            with self._watching:
+                watched = list(self._watchers)
+            for job_id in watched:
+                self.changed(job_id)
+
+    @property
+    def problem(self) -> str | None:
+        """Why no job can run until the database is mended, if so."""
+        if self._damage is None or self._damage[1] != self._database.replacements:
+            return None
+        return self._damage[0].message
+
+    def _check(self) -> None:
+        if problem := self.problem:
+            raise Conflict(problem, damaged=True)
 
     def cancel(self, job_id: str) -> Job:
         with self._database.write() as tx:

@@ -56,8 +56,9 @@ class Worker:
                 job = self._queue.claim(lane, self.stopping)
                 if job is not None:
                     self._do(job)
-            except KBError:
+            except KBError as error:
                 log.exception("the %s worker could not reach the queue", lane)
+                self._queue.stuck(error)
                 self.stopping.wait(1)
 
     def _check(self, job_id: str) -> None:
@@ -106,6 +107,7 @@ class Worker:
                 outcome()
             except KBError as error:
                 log.warning("how a job ended cannot be written down yet: %s", error.message)
+                self._queue.stuck(error)
                 if self.stopping.wait(1):
                     return
             else:

@@ -9,6 +9,7 @@ nothing else. Of passages with the same text only the best is a result (`kb.sear
 """
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.embed import Embedder
+from kb.errors import KBError, is_damage
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest, wire
 from kb.search import fuse
 from kb.search.candidates import Legs, candidates, first_of
@@ -32,6 +34,12 @@ from kb.search.vectors import Dense
 from kb.store.backend import Database
 from kb.terms import query_terms
 
+log = logging.getLogger(__name__)
+
+ONLY_MEANING = (
+    "The full-text index is damaged: this answer is by meaning only, not by words. Mend it with `kb doctor --fix`."
+)
+NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
 DEEPER = 4  # times as many are ranked when too many of them were copies
 
@@ -59,6 +67,7 @@ class Words(NamedTuple):
 
     scope: Scope
     keywords: Keywords | None = None
+    damaged: bool = False  # the words could not be looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,14 @@ class Searcher:
             self._database.settle()
             moment = self._moment()
             words = self._words(request, moment)
+        return self._told(request, found, words)
+
+    def _told(self, request: SearchRequest, found: Found, words: Words) -> Found:
+        """Say when a damaged database makes the answer less than it should be."""
+        if words.damaged:
+            return replace(found, notice=ONLY_MEANING)
+        if request.mode != "fts" and self._live.without_vector:
+            return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
         return found
 
     def _trust(self, request: SearchRequest) -> float:
@@ -127,9 +144,15 @@ class Searcher:
         scope = self._scopes.of(moment.snapshot, request.filter, moment.changes)
         if request.mode == "vector":
             return Words(scope)
-        with self._database.read() as tx:
-            terms = query_terms(request.query)
-            return Words(scope, self._keywords.search(tx, scope, terms, first_of(request.top)))
+        try:
+            with self._database.read() as tx:
+                terms = query_terms(request.query)
+                return Words(scope, self._keywords.search(tx, scope, terms, first_of(request.top)))
+        except KBError as error:
+            if request.mode == "fts" or not is_damage(error):
+                raise
+            log.error("the words of a search cannot be looked up: %s", error.message)
+            return Words(scope, damaged=True)
 
     def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
         """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.arrays import lengths_of, starts_of
-from kb.errors import Unavailable
+from kb.errors import Conflict, Unavailable, is_damage
 from kb.search.loops import Places, Words
 from kb.search.signs import WORD, Bound, pack, spread
 from kb.store import chunks
@@ -129,6 +129,7 @@ class LiveChunks:
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
         self._dimensions = dimensions
+        self.without_vector = 0  # chunks that had none, or none that can be used, when they were loaded
         self._version = 0
         self._reset()
         self._publish()
@@ -145,7 +146,7 @@ class LiveChunks:
                 sizes = np.unique(live.document_ids, return_counts=True)[1]
                 self._reset(len(live.chunk_ids), len(sizes), int(np.count_nonzero(sizes > 1)))
                 order, new = self._append(live.document_ids, live.chunk_ids, live.terms)
-                tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
+                self.without_vector = tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
                 self._take_in(new)
                 self._publish()
         except BaseException as failure:
@@ -166,8 +167,19 @@ class LiveChunks:
         if self._awaiting and not self._loaded.is_set():
             return "The index has to be made anew; `kb jobs` shows how far it is, `kb reindex` starts it."
         if self._failure is not None:
-            return f"The search index cannot be loaded: {self._failure} It is tried again by itself."
+            again = "" if self.damaged else " It is tried again by itself."
+            return f"The search index cannot be loaded: {self._failure}{again}"
         return None if self._loaded.is_set() else "The search index is still loading."
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last attempt to load it failed."""
+        return self._failure is not None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether that was because the database is damaged: trying again does not help."""
+        return self._failure is not None and is_damage(self._failure)
 
     @property
     def count(self) -> int:
@@ -214,6 +226,8 @@ class LiveChunks:
     def _wait(self) -> None:
         if self._awaiting and not self._loaded.is_set():
             raise Unavailable(f"{self.problem} Try again when it is done.")
+        if self.damaged:
+            raise Conflict(f"{self.problem}", damaged=True)
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
             raise Unavailable(f"{self.problem} Try again in a moment.")
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 def notice_for(tx: Transaction, request: SearchRequest, ranking: "Ranking") -> str:
+    if ranking.legs.scope.snapshot.count == 0 and tx.value("SELECT 1 FROM published LIMIT 1"):
+        return "No document has any passages: the index is being mended. If that does not end, use `kb doctor --fix`."
     return " ".join(part for part in (reason(request, ranking), unfinished(tx)) if part)
 
 

@@ -32,6 +32,29 @@ class Postings:
     counts: NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What cannot be read in a damaged database: by table, the ids of its rows in words."""
+
+    lost: dict[str, str]  # what only a backup brings back
+    left_out: dict[str, str]  # what can be made again, or done without
+
+
+class Mender(Protocol):
+    """Makes a damaged database whole again from what can be read of it."""
+
+    def survey(self) -> Salvage:
+        """Read everything, and change nothing."""
+        ...
+
+    def mend(self, room: Path) -> Salvage:
+        """Put all that can be read in the place of the damaged database, by way of the file `room`.
+
+        Nothing is changed when anything would be lost. Full text, vectors and chunks may be incomplete afterwards.
+        """
+        ...
+
+
 class FullText(Protocol):
     """The durable inverted index. It holds pre-segmented terms: see `kb.terms`."""
 
@@ -77,8 +100,8 @@ class Vectors(Protocol):
         """Chunks whose vector is not as it was written, or not finite."""
         ...
 
-    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> None:
-        """Write the vector of each of these chunks into its row; the row of a chunk without a sound one stays."""
+    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int:
+        """Write the vector of each of these chunks into its row; how many have no sound one, whose rows stay."""
         ...
 
 
@@ -159,6 +182,11 @@ class Database(Protocol):
     @property
     def changes(self) -> int:
         """How many writes were committed; while it stays the same, so does what a read sees."""
+        ...
+
+    @property
+    def replacements(self) -> int:
+        """How often all of it was replaced, as mending does."""
         ...
 
     def settle(self) -> None:

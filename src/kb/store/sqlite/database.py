@@ -18,7 +18,7 @@ import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
 
-from kb.errors import Conflict, KBError, StorageFull, Unavailable
+from kb.errors import KBError, StorageFull, Unavailable, damaged
 from kb.store.backend import Row
 from kb.store.sqlite import checksums
 from kb.store.sqlite.checksums import Changes
@@ -26,7 +26,6 @@ from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
-WHAT_TO_DO = "`kb doctor` names what is damaged, `kb doctor --fix` mends what can be mended; else restore a backup."
 IDLE_SECONDS = 3.0  # without a write, until the log is folded into the file
 
 # (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked. The file
@@ -136,6 +135,7 @@ class SQLiteDatabase:
         self._registry = threading.Lock()
         self._writer = threading.Lock()
         self.changes = 0
+        self.replacements = 0
         self._written = 0.0  # when the last write ended, on the monotonic clock
 
     @contextmanager
@@ -202,12 +202,28 @@ class SQLiteDatabase:
         has changed it since: a connection that checks twice reports damage that is not there.
         """
         with translated():
-            connection = connect(self.path)
-            try:
-                found = [str(line) for (line,) in connection.execute(pragma)]
-            finally:
-                connection.close()
-        return [] if found == ["ok"] else found
+            return problems(self.path, pragma)
+
+    @contextmanager
+    def replacing(self) -> Iterator[Callable[[Path], None]]:
+        """Nothing is written meanwhile. The function puts what is in a file in the place of all that is here."""
+        with self._writer, translated():
+            yield self._replace
+
+    def _replace(self, path: Path) -> None:
+        """Page by page, as a write like any other: readers go on with what they see."""
+        source, target = apsw.Connection(str(path)), apsw.Connection(str(self.path))
+        try:
+            target.set_busy_timeout(BUSY_MS)
+            target.pragma("synchronous", "FULL")
+            with target.backup("main", source, "main") as backup:
+                backup.step(-1)
+        finally:
+            target.close()
+            source.close()
+        self.changes += 1
+        self.replacements += 1
+        self._written = time.monotonic()
 
     def size_bytes(self) -> int:
         files = (self.path, Path(f"{self.path}-wal"))
@@ -274,6 +290,18 @@ def connect(path: Path) -> apsw.Connection:
     return connection
 
 
+def problems(path: Path, pragma: str) -> list[str]:
+    """What a check of a file finds, on a connection of its own."""
+    connection = connect(path)
+    try:
+        found = [str(line) for (line,) in connection.execute(pragma)]
+    except apsw.CorruptError as error:
+        found = [str(error)]
+    finally:
+        connection.close()
+    return [] if found == ["ok"] else found
+
+
 def private_file(path: Path) -> apsw.Connection:
     """A connection to a file that only its owner may read; SQLite gives the files beside it the same permissions."""
     with suppress(OSError):  # what is wrong, SQLite will say
@@ -301,7 +329,7 @@ def translated() -> Iterator[None]:
     except apsw.Error as error:
         raise_ours(error)
     except UnicodeDecodeError as error:
-        raise Conflict(f"A text in the database is damaged ({error.reason}). {WHAT_TO_DO}") from error
+        raise damaged(f"A text in the database is damaged ({error.reason}).") from error
 
 
 def raise_ours(error: apsw.Error) -> NoReturn:
@@ -313,5 +341,5 @@ def raise_ours(error: apsw.Error) -> NoReturn:
             "permissions, then try again."
         ) from error
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-        raise Conflict(f"The database file is damaged or is not one ({error}). {WHAT_TO_DO}") from error
+        raise damaged(f"The database file is damaged or is not one ({error}).") from error
     raise KBError(f"The database refused a statement: {error}") from error

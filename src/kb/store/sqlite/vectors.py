@@ -3,12 +3,14 @@
 import logging
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.errors import damaged
 from kb.store.backend import Vector
 from kb.store.sqlite import checksums
 from kb.store.sqlite.fulltext import made_anew, parsed
@@ -40,13 +42,15 @@ class SQLiteVectors:
         self._connection = connection
 
     def add(self, chunk_id: int, vector: Vector) -> None:
-        self._connection.execute(
-            "INSERT INTO chunks_vec(chunk_id, embedding) VALUES (?, ?)",
-            (chunk_id, vector.astype("<f4", copy=False).tobytes()),
-        )
+        with damage_named():
+            self._connection.execute(
+                "INSERT INTO chunks_vec(chunk_id, embedding) VALUES (?, ?)",
+                (chunk_id, vector.astype("<f4", copy=False).tobytes()),
+            )
 
     def remove(self, chunk_ids: Iterable[int]) -> None:
-        self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
+        with damage_named():
+            self._connection.executemany("DELETE FROM chunks_vec WHERE chunk_id = ?", ((id_,) for id_ in chunk_ids))
 
     def clear(self, dimensions: int | None = None) -> None:
         def resized(sql: str) -> str:
@@ -58,9 +62,10 @@ class SQLiteVectors:
     def ids(self) -> NDArray[np.int64]:
         return np.array([id_ for (id_,) in self._connection.execute("SELECT chunk_id FROM chunks_vec")], np.int64)
 
-    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> None:
+    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int:
         order = np.argsort(chunk_ids)
         wanted = chunk_ids[order]
+        loaded = 0
         for ids, vectors in self._sound_blocks():
             at = np.minimum(np.searchsorted(wanted, ids), max(len(wanted) - 1, 0))
             known = wanted[at] == ids if len(wanted) else np.zeros(len(ids), np.bool_)
@@ -69,6 +74,8 @@ class SQLiteVectors:
                 into[rows[0] : rows[0] + len(rows)] = vectors if known.all() else vectors[known]
             else:
                 into[rows] = vectors[known]
+            loaded += len(rows)
+        return len(chunk_ids) - loaded
 
     def unsound(self) -> list[int]:
         stamped, sound = self._stamped()[0], [ids for ids, _ in self._sound_blocks()]
@@ -118,3 +125,12 @@ class SQLiteVectors:
             np.frombuffer(rowids, "<i8")[offset] == id_ and vectors[offset * len(row) : (offset + 1) * len(row)] == row
             for id_, offset, rowids, vectors, row in some
         )
+
+
+@contextmanager
+def damage_named() -> Iterator[None]:
+    """sqlite-vec has no code of its own for a table of its that is damaged, only words."""
+    try:
+        yield
+    except apsw.SQLError as error:
+        raise damaged(f"The vectors in the database cannot be changed ({error}).") from error
