@@ -34,6 +34,7 @@ PIECES = [
     "हिन्दी",
     "שָׁלוֹם",
 ]
+PIECES += ["\u0301" * 5, "カ", "“", "。", "!!!", "[", "]", "[MA", "SK]", "y" * 40, "x" * 101]
 PIECES += [" ", "\n", "\u00a0", "\u3000", "\u2028", "\x00", "\x1c", "\x85", "\ufffd", "\ud800", ".", "_", "[SEP]", "7"]
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map("".join)
 
@@ -90,12 +91,21 @@ def test_nothing_is_cut_or_padded(tokenizer: Tokenizer) -> None:
     assert [len(ids) for ids in tokenizer.ids(["word " * 1000, "one", ""])] == [1002, 3, 2]
 
 
-@given(text=texts)
-def test_segments_give_the_same_tokens(tokenizer: Tokenizer, text: str) -> None:
+@given(text=texts, characters=st.sampled_from([3, 5, 17, 50]))
+def test_segments_give_the_same_tokens(tokenizer: Tokenizer, text: str, characters: int) -> None:
+    """However small they are, and wherever they end: between words, in a word, in a special token."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "SEGMENT_CHARACTERS", 3)
+        patch.setattr(tokens, "SEGMENT_CHARACTERS", characters)
         in_segments = tokenizer.offsets(text).tolist()
     assert in_segments == tokenizer.offsets(text).tolist()
+
+
+@pytest.mark.parametrize("unit", [".", "!?", "a", "字", "한", "a\u0301", "[SEP]", "[SE", "“”", "x" * 99 + "-"])
+def test_text_without_white_space_gives_the_same_tokens_as_in_one_piece(tokenizer: Tokenizer, unit: str) -> None:
+    text = f"a {unit * (100_000 // len(unit))}b {unit}"
+    assert tokenizer.offsets(text).tolist() == [
+        list(pair) for pair in whole(bundled_model_dir() / "tokenizer.json", text)
+    ]
 
 
 def test_a_megabyte_gives_the_same_tokens_as_in_one_piece(tokenizer: Tokenizer) -> None:

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from kb import __version__
@@ -275,8 +276,10 @@ class Engine:
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
-        passages = self._preparer.passages(Part("text", text), "markdown")
-        passages += self._preparer.metadata_passages(json.loads(before["metadata"]), title)
+        passages = chain(
+            self._preparer.passages(Part("text", text), "markdown"),
+            self._preparer.metadata_passages(json.loads(before["metadata"]), title),
+        )
         prepared = [chunk for batch in self._preparer.batches(passages, title) for chunk in batch]
         data = note_request(text)
         with self._database.write() as tx:

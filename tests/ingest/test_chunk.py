@@ -1,5 +1,6 @@
 """How texts are cut into passages: what always holds, then the rules one by one."""
 
+import hashlib
 import random
 import time
 from itertools import pairwise
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kb.ingest.breaks import text_layout
-from kb.ingest.chunk import Kind, Passage, chunk, context, fit_context
+from kb.ingest.breaks import breaks, text_layout
+from kb.ingest.chunk import VERSION, Kind, Passage, chunk, context, fit_context
 from kb.settings import bundled_model_dir
 from kb.tokens import Tokenizer
 
@@ -59,7 +60,7 @@ ANY_DOCUMENT = st.lists(SNIPPETS | ANY_TEXT, max_size=80).map("".join)
 @given(ANY_DOCUMENT, st.sampled_from(KINDS), st.sampled_from([8, 20, 64, 200]))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_cut_without_loss_overlap_or_excess(text: str, kind: Kind, budget: int) -> None:
-    assert_sound(text, chunk(text, kind, TOKENIZER, budget), budget)
+    assert_sound(text, list(chunk(text, kind, TOKENIZER, budget)), budget)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +76,7 @@ def test_hostile_text_is_cut_in_linear_time(kind: Kind, unit: str) -> None:
     def seconds(characters: int) -> float:
         text = "---\na: b\n" + unit * (characters // len(unit)) + " end"
         started = time.process_time()
-        found = chunk(text, kind, TOKENIZER, 200)
+        found = list(chunk(text, kind, TOKENIZER, 200))
         taken = time.process_time() - started
         if characters < 10_000:
             assert_sound(text, found, 200)
@@ -87,7 +88,27 @@ def test_hostile_text_is_cut_in_linear_time(kind: Kind, unit: str) -> None:
 def test_a_megabyte_without_spaces_is_cut() -> None:
     noise = random.Random(1)
     text = "".join(noise.choices("ABCDEFabcdef0123456789+/", k=MEGABYTE // 4))
-    assert_sound(text, chunk(text, "text", TOKENIZER, 200), 200)
+    assert_sound(text, list(chunk(text, "text", TOKENIZER, 200)), 200)
+
+
+def test_texts_are_cut_as_they_always_were() -> None:
+    """Whoever changes where texts are cut raises `VERSION`, so that every base is indexed anew."""
+    chance = random.Random(1)
+    snippets = [
+        "# ", "## ", "### ", "\n", "\n\n", "```\n", "~~~", "- ", "1. ", "| a | b |\n", "|---|---|\n", "===\n", "---\n",
+        "> ", "    ", "\t", "word ", "Sentence one. ", "e.g. ", "3.14 ", "猫。", "한국어", "ภาษาไทย", "x" * 120,
+        "a\u0301", "👍🏽",
+        "don't ", "def f():\n", "---\ntitle: a\n---\n", "Some longer words follow here, as in prose. ",
+        "A heading\n", "a | b\n-|-\n1 | 2\n", "* item one\n  more of it. And more.\n", "!!!???", "[SEP]", "* * *\n",
+    ]  # fmt: skip
+    cuts = hashlib.sha256()
+    for number in range(200):
+        some = chance.sample(snippets, chance.randint(2, len(snippets)))
+        text = "".join(chance.choices(some, k=chance.choice([20, 80, 300, 1200])))
+        for kind in KINDS:
+            for p in chunk(text, kind, TOKENIZER, [8, 20, 64, 200][number % 4]):
+                cuts.update(f"{p.index} {p.start} {p.end} {p.heading}\n".encode())
+    assert (VERSION, cuts.hexdigest()) == ("2", "801fb1895ac2abbfd76942a8b44425d25075d6644796ead1beed6e623f72eef6")
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r\n", "\u2028\u3000\x85"])
@@ -137,7 +158,8 @@ def test_even_passages_are_preferred_to_a_full_one_and_a_rest() -> None:
 )
 def test_sentences_end_where_a_reader_thinks(sentences: list[str]) -> None:
     text = "".join(sentences)
-    edges = [*sorted(text_layout(text).breaks), len(text)]
+    found = breaks(text, text_layout(text, lambda: None), lambda: None)
+    edges = [*(at for at, _, _ in found), len(text)]
     assert [text[start:end] for start, end in pairwise(edges)] == sentences
 
 

@@ -8,15 +8,19 @@ place inside is cut between words, then between tokens, then anywhere.
 
 import sys
 import unicodedata
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 from math import ceil, inf
 from typing import NamedTuple
 
-from kb.ingest.breaks import Layout, Rank
+import numpy as np
+
+from kb.ingest.breaks import Interrupt, Layout, Rank, Spans, breaks
 
 NOWHERE = sys.maxsize  # after every place in any text
+AT_ONCE = 4096  # places between two calls of `interrupt`
 CHARACTERS_PER_TOKEN = 8  # more than this many times the budget is too long, however few tokens it has
 
 # What a cut costs. An empty passage would cost 1, one below the least size up to 4.
@@ -39,104 +43,179 @@ SMALL_COST = 3.0
 class _Place(NamedTuple):
     at: int
     tokens: int  # before it
-    rank: Rank
+    rank: int
     level: int  # of the heading that stands here; 0 for none
     joined: float  # what going on past every heading before it would cost
     closed: bool  # no passage reaches beyond
 
 
-def cut(text: str, layout: Layout, starts: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
+class _Places:
+    """Places as columns: there may be millions."""
+
+    def __init__(self) -> None:
+        self.at = array("i")
+        self.tokens = array("i")
+        self.ranks = bytearray()
+        self.levels = bytearray()
+        self.joined = array("d")
+        self.closed = bytearray()
+
+    def append(self, place: _Place) -> None:
+        self.at.append(place.at)
+        self.tokens.append(place.tokens)
+        self.ranks.append(place.rank)
+        self.levels.append(place.level)
+        self.joined.append(place.joined)
+        self.closed.append(place.closed)
+
+
+def cut(
+    text: str, layout: Layout, starts: "array[int]", budget: int, interrupt: Interrupt
+) -> Iterator[tuple[int, int]]:
     """Start and end of every passage, white space around it included; `starts` says where tokens start."""
     limit = budget * CHARACTERS_PER_TOKEN
-    places = _thin(_places(layout, starts, budget, limit), budget)
-    end = _Place(len(text), len(starts), Rank.HEADING, 0, places[-1].joined, closed=True)
-    filled: list[_Place] = []
-    for place, after in pairwise([*places, end]):
+    every = _every_place(text, layout, starts, budget, interrupt)
+    filled = _Places()
+    last = None
+    for place in _thin(every, budget):
+        if last is not None:
+            _fill(filled, text, starts, last, place, budget, interrupt)
         filled.append(place)
-        for at in cut_long(text, starts, place.at, after.at, budget):
-            rank = Rank.WORD if text[at - 1].isspace() else Rank.TOKEN
-            filled.append(_Place(at, bisect_left(starts, at), rank, 0, after.joined, closed=False))
-    chosen = _cheapest([*filled, end], budget, limit)
-    yield from pairwise(chosen)
+        last = place
+    assert last is not None
+    end = _Place(len(text), len(starts), Rank.HEADING, 0, last.joined, closed=True)
+    _fill(filled, text, starts, last, end, budget, interrupt)
+    filled.append(end)
+    yield from pairwise(_cheapest(filled, budget, limit, interrupt))
 
 
-def _places(layout: Layout, starts: Sequence[int], budget: int, limit: int) -> list[_Place]:
-    at = list(_outside_whole(sorted({0, *layout.breaks}), layout.whole, starts, budget, limit))
-    tokens = [bisect_left(starts, place) for place in at]
-    levels = [layout.levels.get(place, 0) for place in at]
-    closed = _closed(levels, tokens, len(starts), least=budget // 4)
-    places = []
+def _fill(
+    filled: _Places,
+    text: str,
+    starts: "array[int]",
+    place: _Place,
+    after: _Place,
+    budget: int,
+    interrupt: Interrupt,
+) -> None:
+    """Add the places in between, where that is too long."""
+    if after.tokens - place.tokens <= budget and after.at - place.at <= budget * CHARACTERS_PER_TOKEN:
+        return
+    for number, at in enumerate(cut_long(text, starts, place.at, after.at, budget)):
+        if number % AT_ONCE == 0:
+            interrupt()
+        rank = Rank.WORD if text[at - 1].isspace() else Rank.TOKEN
+        filled.append(_Place(at, bisect_left(starts, at), rank, 0, after.joined, closed=False))
+
+
+def _every_place(
+    text: str, layout: Layout, starts: "array[int]", budget: int, interrupt: Interrupt
+) -> Iterator[_Place]:
+    tokens = np.asarray(starts)
+    closed = _closed(layout, starts, least=budget // 4)
+    next_closed = next(closed, NOWHERE)
     joined = 0.0
-    for place, count, level, is_closed in zip(at, tokens, levels, closed, strict=True):
-        places.append(_Place(place, count, layout.breaks.get(place, Rank.HEADING), level, joined, is_closed))
-        joined += JOIN_COST[level]
-    return places
+    found = _outside_whole(breaks(text, layout, interrupt), layout.whole, starts, budget)
+    while some := list(islice(found, AT_ONCE)):
+        interrupt()
+        counts = np.searchsorted(tokens, np.array([at for at, _, _ in some], np.int32)).tolist()
+        for (at, rank, level), count in zip(some, counts, strict=True):
+            is_closed = at == next_closed
+            if is_closed:
+                next_closed = next(closed, NOWHERE)
+            yield _Place(at, count, rank, level, joined, is_closed)
+            joined += JOIN_COST[level]
 
 
 def _outside_whole(
-    places: list[int], whole: list[tuple[int, int]], starts: Sequence[int], budget: int, limit: int
-) -> Iterator[int]:
+    found: Iterable[tuple[int, int, int]], whole: Spans, starts: "array[int]", budget: int
+) -> Iterator[tuple[int, int, int]]:
     """Leave out the places inside of something that fits and so stays whole."""
     spans = (
         (begin, end)
         for begin, end in whole
-        if end - begin <= limit and bisect_left(starts, end) - bisect_left(starts, begin) <= budget
+        if end - begin <= budget * CHARACTERS_PER_TOKEN
+        and bisect_left(starts, end) - bisect_left(starts, begin) <= budget
     )
     begin = end = -1
-    for place in places:
-        while end <= place and begin < NOWHERE:
+    for place in found:
+        while end <= place[0] and begin < NOWHERE:
             begin, end = next(spans, (NOWHERE, NOWHERE))
-        if place <= begin:
+        if place[0] <= begin:
             yield place
 
 
-def _closed(levels: list[int], tokens: list[int], total: int, least: int) -> list[bool]:
-    """Which places part two sections of level 1 or 2 that both are large enough to stand alone."""
-    major = [index for index, level in enumerate(levels) if level in (1, 2)]
-    edges = [0, *(tokens[index] for index in major), total]
-    closed = [False] * len(levels)
-    for index, before, here, after in zip(major, edges, edges[1:], edges[2:], strict=False):
-        closed[index] = here - before >= least and after - here >= least
-    return closed
+def _closed(layout: Layout, starts: "array[int]", least: int) -> Iterator[int]:
+    """The places that part two sections of level 1 or 2 which both are large enough to stand alone."""
+    before, here = 0, None
+    for at, tokens in _major(layout, starts):
+        if here is not None:
+            if here[1] - before >= least and tokens - here[1] >= least:
+                yield here[0]
+            before = here[1]
+        here = at, tokens
+    if here is not None and here[1] - before >= least and len(starts) - here[1] >= least:
+        yield here[0]
 
 
-def _thin(places: list[_Place], budget: int) -> list[_Place]:
-    """Leave out places that have a better one close by: they would cost time and hardly change the choice."""
+def _major(layout: Layout, starts: "array[int]") -> Iterator[tuple[int, int]]:
+    """The beginnings of sections of level 1 or 2, with the tokens before each."""
+    for first in range(0, len(layout.at), AT_ONCE):
+        levels = np.frombuffer(layout.levels[first : first + AT_ONCE], np.uint8)
+        at = np.asarray(layout.at[first : first + AT_ONCE])[(levels == 1) | (levels == 2)]
+        yield from zip(at.tolist(), np.searchsorted(np.asarray(starts), at).tolist(), strict=True)
+
+
+def _thin(places: Iterator[_Place], budget: int) -> Iterator[_Place]:
+    """Leave out places that have a better one close by: they would cost time and hardly change the choice.
+
+    The first and the last stay.
+    """
     close, far = max(1, budget // 16), budget // 4
-    kept = places[:1]
-    for place, after in pairwise(places[1:]):
-        last = kept[-1]
+    before, last = None, next(places)  # the latest two that are kept
+    place = next(places, last)
+    for after in places:
+        skips = replaces = False
         if place.tokens - last.tokens < close and not place.closed:
             if (place.rank, place.level) >= (last.rank, last.level):
-                if after.tokens - last.tokens <= far:
-                    continue
-            elif len(kept) > 1 and not last.closed and place.tokens - kept[-2].tokens <= far:
-                kept.pop()
-        kept.append(place)
-    return [*kept, places[-1]] if len(places) > 1 else kept
+                skips = after.tokens - last.tokens <= far
+            elif before is not None and not last.closed:
+                replaces = place.tokens - before.tokens <= far
+        if not skips:
+            if not replaces:
+                if before is not None:
+                    yield before
+                before = last
+            last = place
+        place = after
+    if before is not None:
+        yield before
+    yield last
+    if place is not last:
+        yield place
 
 
-def _cheapest(places: list[_Place], budget: int, limit: int) -> list[int]:
+def _cheapest(places: _Places, budget: int, limit: int, interrupt: Interrupt) -> Iterator[int]:
     """The positions to cut at, first and last included, by dynamic programming from the end."""
-    at = [place.at for place in places]
-    tokens = [place.tokens for place in places]
-    closed = [place.closed for place in places]
-    joined = [place.joined for place in places]
-    cost = [COST[place.rank] for place in places]
+    at, tokens, closed, joined = places.at, places.tokens, places.closed, places.joined
+    costs = [COST[rank] for rank in Rank]
+    ranks, levels = places.ranks, places.levels
     least = max(1, budget // 4)
     fill = [(1 - n / budget) ** 2 + SMALL_COST * max(0.0, 1 - n / least) ** 2 for n in range(budget + 1)]
-    end = len(places) - 1
-    best = [0.0] * (end + 1)  # the cost of everything from a place to the end
-    following = [end] * (end + 1)
+    end = len(at) - 1
+    best = array("d", bytes(8 * (end + 1)))  # the cost of everything from a place to the end
+    following = array("i", bytes(4 * (end + 1)))
     for here in range(end - 1, -1, -1):
+        if here % AT_ONCE == 0:
+            interrupt()
         first, reach = tokens[here], at[here] + limit
-        passed = joined[here] + JOIN_COST[places[here].level]
+        passed = joined[here] + JOIN_COST[levels[here]]
         lowest = inf
         for there in range(here + 1, end + 1):
             count = tokens[there] - first
             if count > budget or at[there] > reach:
                 break
-            total = fill[count] + cost[there] + joined[there] - passed + best[there]
+            total = fill[count] + costs[ranks[there]] + joined[there] - passed + best[there]
             if total < lowest:
                 lowest = total
                 following[here] = there
@@ -146,10 +225,11 @@ def _cheapest(places: list[_Place], budget: int, limit: int) -> list[int]:
             following[here] = here + 1
             lowest = best[here + 1]
         best[here] = lowest
-    chosen = [0]
-    while chosen[-1] != end:
-        chosen.append(following[chosen[-1]])
-    return [at[place] for place in chosen]
+    here = 0
+    while here != end:
+        yield at[here]
+        here = following[here]
+    yield at[end]
 
 
 def cut_long(text: str, starts: Sequence[int], begin: int, end: int, budget: int) -> Iterator[int]:

@@ -3,12 +3,15 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+from kb.errors import JobFailure
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import Finish, Placed
 from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store.backend import Row
 from kb.store.chunks import NewChunk
 
+# Of a document: the vectors of more would fill a gigabyte. 100 MB of English have 130,000, of punctuation 500,000.
+MAX_CHUNKS = 600_000
 SEPARATOR = "\n\n"  # between the parts of a document's text
 
 
@@ -24,7 +27,8 @@ class Draft:
     texts: list[str] = field(default_factory=list)
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)
-    waiting: list[Placed] = field(default_factory=list)  # passages that are not embedded yet
+    expected: int = 0  # passages of the parts that are known
+    waiting: list[Placed] = field(default_factory=list)  # passages that are to be embedded next
     begun: deque[Finish] = field(default_factory=deque)  # batches that are being embedded
     handed_in: int = 0  # passages that are embedded or being embedded
     written: list[tuple[int, NewChunk]] = field(default_factory=list)
@@ -33,8 +37,8 @@ class Draft:
     def text(self) -> str:
         return SEPARATOR.join(self.texts)
 
-    def take(self, part: Part, passages: list[Placed]) -> None:
-        self.waiting += passages
+    def take(self, part: Part, passages: int) -> None:
+        self.expect(passages)
         self.texts.append(part.text)
         self.offset += len(part.text) + len(SEPARATOR)
         self.metadata |= part.metadata
@@ -43,6 +47,13 @@ class Draft:
             self.ledger.append(entry)
         elif entry.state == "failed":  # of several pieces of a part, the one that is missing must be told
             self.ledger[-1] = entry
+
+    def expect(self, passages: int) -> None:
+        self.expected += passages
+        if self.expected > MAX_CHUNKS:
+            raise JobFailure(
+                "too_complex", f"It would be cut into more than {MAX_CHUNKS:,} passages. Split it into smaller files."
+            )
 
     def method(self, doc_type: DocType) -> Method:
         states = {entry.state for entry in self.ledger} & {"ok", "ocr"}

@@ -5,14 +5,14 @@ its tags and finishes the job. A document never appears twice or half.
 """
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
 
 from kb.errors import JobFailure, JobSlow
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
-from kb.ingest.prepare import AHEAD, BATCH, Preparer
+from kb.ingest.prepare import AHEAD, BATCH, Placed, Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.reindex import text_passages
 from kb.ingest.request import (
@@ -136,15 +136,14 @@ class Pipeline:
         if draft.again is None:
             self._extract(job, request, draft, interrupt, steps)
         else:
-            self._cut_again(draft, draft.again)
-        if not draft.handed_in and not draft.waiting:
+            self._cut_again(draft, draft.again, interrupt, steps)
+        if not draft.expected:
             raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
         assert draft.title is not None
         draft.metadata |= draft.given
-        draft.waiting += self._preparer.metadata_passages(draft.metadata, draft.title)
-        while draft.waiting:
+        self._embed(draft, self._preparer.metadata_passages(draft.metadata, draft.title), interrupt, steps)
+        if draft.waiting:
             self._hand_in(draft)
-            self._write_begun(draft, AHEAD, interrupt, steps)
         self._write_begun(draft, 0, interrupt, steps)
 
     def _extract(
@@ -155,13 +154,12 @@ class Pipeline:
             for part in parts:
                 interrupt()
                 draft.title = draft.title or draft.given_title or self._title(request, part)
-                draft.take(part, self._preparer.passages(part, kind, draft.offset))
+                passages = self._preparer.passages(part, kind, draft.offset, interrupt)
+                draft.take(part, len(passages))
                 steps.part_done(part)
-                while len(draft.waiting) >= BATCH:
-                    self._hand_in(draft)
-                    self._write_begun(draft, AHEAD, interrupt, steps)
+                self._embed(draft, passages, interrupt, steps)
 
-    def _cut_again(self, draft: Draft, row: Row) -> None:
+    def _cut_again(self, draft: Draft, row: Row, interrupt: Callable[[], None], steps: Steps) -> None:
         """Take the text from the database: only the title or the metadata change, so no file is read again."""
         with self._database.read() as tx:
             text = documents.text(tx, row["id"])
@@ -170,12 +168,21 @@ class Pipeline:
         draft.texts = [text]
         draft.metadata = json.loads(row["metadata"])
         draft.ledger = [LedgerEntry(**entry) for entry in json.loads(row["ledger"])]
-        draft.waiting = text_passages(self._preparer, row["doc_type"], text, old)
+        for passages in text_passages(self._preparer, row["doc_type"], text, old, interrupt):
+            draft.expect(len(passages))
+            self._embed(draft, passages, interrupt, steps)
+
+    def _embed(self, draft: Draft, passages: Iterable[Placed], interrupt: Callable[[], None], steps: Steps) -> None:
+        for passage in passages:
+            draft.waiting.append(passage)
+            if len(draft.waiting) == BATCH:
+                self._hand_in(draft)
+                self._write_begun(draft, AHEAD, interrupt, steps)
 
     def _hand_in(self, draft: Draft) -> None:
         """Have the next passages embedded while the last ones are written."""
         assert draft.title is not None
-        passages, draft.waiting = draft.waiting[:BATCH], draft.waiting[BATCH:]
+        passages, draft.waiting = draft.waiting, []
         draft.begun.append(self._preparer.begin(passages, draft.title, first=draft.handed_in))
         draft.handed_in += len(passages)
 
@@ -190,7 +197,7 @@ class Pipeline:
                     raise MovedError
                 ids = chunks.add(tx, draft.document_id, draft.revision, batch)
                 draft.written += zip(ids, batch, strict=True)
-            steps.embedded(len(draft.written), draft.handed_in + len(draft.waiting))
+            steps.embedded(len(draft.written), draft.expected)
 
     def _parts(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:
         if request.is_note:

@@ -1,7 +1,7 @@
 """From text to chunks that are ready to be written: cut, put in context, embedded, segmented."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,7 +9,7 @@ from itertools import islice
 from kb import terms
 from kb.embed import Embedder
 from kb.ingest import chunk
-from kb.ingest.chunk import Kind, Passage
+from kb.ingest.chunk import Kind, Passage, Passages
 from kb.ingest.extract.part import Part
 from kb.ingest.metadata import metadata_text
 from kb.nouns import Anchor, Json
@@ -37,6 +37,23 @@ class Placed:
         return "" if self.anchor.metadata else title
 
 
+class PlacedPassages:
+    """The passages of a part. Each is made when its turn comes: a large part has hundreds of thousands."""
+
+    def __init__(self, part: Part, passages: Passages, offset: int) -> None:
+        self._part = part
+        self._passages = passages
+        self._offset = offset
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+    def __iter__(self) -> Iterator[Placed]:
+        for passage in self._passages:
+            text = self._part.text[passage.start : passage.end]
+            yield Placed(text, anchored(self._part.anchor, passage, self._offset))
+
+
 class Preparer:
     def __init__(self, embedder: Embedder, chunk_tokens: int, precedence: Precedence) -> None:
         self._embedder = embedder
@@ -57,12 +74,15 @@ class Preparer:
             terms=terms.VERSION,
         )
 
-    def passages(self, part: Part, kind: Kind, offset: int = 0) -> list[Placed]:
-        """What a part is cut into; `offset` is where the part starts in the document's text."""
-        return [
-            Placed(part.text[passage.start : passage.end], anchored(part.anchor, passage, offset))
-            for passage in chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget)
-        ]
+    def passages(
+        self, part: Part, kind: Kind, offset: int = 0, interrupt: Callable[[], None] = lambda: None
+    ) -> "PlacedPassages":
+        """What a part is cut into; `offset` is where the part starts in the document's text.
+
+        `interrupt` raises when the work should stop: of a large part, cutting alone takes minutes.
+        """
+        cut = chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt)
+        return PlacedPassages(part, cut, offset)
 
     def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:
         """What a document's metadata is cut into: usually one passage, which stands after those of the text."""
@@ -70,23 +90,26 @@ class Preparer:
         cut = chunk.chunk(text, "text", self._embedder.tokenizer, self.budget)
         return [Placed(text[passage.start : passage.end], Anchor(metadata=True)) for passage in cut]
 
-    def batches(self, passages: Sequence[Placed], title: str, first: int = 0) -> Iterator[list[NewChunk]]:
-        """The passages, embedded; the first one becomes the chunk of that number.
+    def batches(self, passages: Iterable[Placed], title: str) -> Iterator[list[NewChunk]]:
+        """The passages, embedded, as the chunks of a document.
 
         Embedding begins with this call, before the first batch is asked for, and stays ahead of who takes them.
         """
-        starts = iter(range(0, len(passages), BATCH))
-        begun = deque(self._begin_at(at, passages, title, first) for at in islice(starts, 1 + AHEAD))
+        begins = self._begins(iter(passages), title)
+        begun = deque(islice(begins, 1 + AHEAD))
 
         def finished() -> Iterator[list[NewChunk]]:
             while begun:
                 yield begun.popleft()()
-                begun.extend(self._begin_at(at, passages, title, first) for at in islice(starts, 1))
+                begun.extend(islice(begins, 1))
 
         return finished()
 
-    def _begin_at(self, at: int, passages: Sequence[Placed], title: str, first: int) -> Finish:
-        return self.begin(passages[at : at + BATCH], title, first + at)
+    def _begins(self, passages: Iterator[Placed], title: str) -> Iterator[Finish]:
+        first = 0
+        while some := list(islice(passages, BATCH)):
+            yield self.begin(some, title, first)
+            first += len(some)
 
     def begin(self, passages: Sequence[Placed], title: str, first: int) -> Finish:
         """Have a batch embedded in the background; what is returned waits for it."""

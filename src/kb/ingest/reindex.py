@@ -8,7 +8,7 @@ a process that dies in the middle loses nothing.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Protocol
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from kb.ingest.chunk import Kind
 from kb.ingest.extract import FORMATS, Part
-from kb.ingest.prepare import Placed, Preparer
+from kb.ingest.prepare import Placed, PlacedPassages, Preparer
 from kb.nouns import Anchor, Chunk, DocType, Document
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
@@ -101,14 +101,14 @@ class Reindexer:
         """Each document anew; while one is written, the next ones are being embedded."""
         begun: deque[Begun] = deque()
         for document_id in self._progress(job):
-            if (one := self._begin(document_id)) is not None:
+            if (one := self._begin(document_id, interrupt)) is not None:
                 begun.append(one)
             if len(begun) > DOCUMENTS_AHEAD:
                 yield self._remake(begun.popleft(), interrupt, taken)
         while begun:
             yield self._remake(begun.popleft(), interrupt, taken)
 
-    def _begin(self, document_id: int) -> Begun | None:
+    def _begin(self, document_id: int, interrupt: Callable[[], None]) -> Begun | None:
         with self._database.read() as tx:
             row = tx.row("SELECT * FROM published WHERE id = :id", {"id": document_id})
             if row is None:
@@ -116,7 +116,7 @@ class Reindexer:
             document = documents.as_documents(tx, [row])[0]
             text = documents.text(tx, document_id)
             old = chunks.of_document(tx, document_id, 0, None)
-        passages = passages_again(self._preparer, document, text, old)
+        passages = passages_again(self._preparer, document, text, old, interrupt)
         return Begun(document_id, row["revision"], self._preparer.batches(passages, document.title))
 
     def _remake(self, begun: Begun, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Remade | None:
@@ -172,18 +172,25 @@ class Reindexer:
                     chunks.remove_unpublished(tx, document_id, revision)
 
 
-def passages_again(preparer: Preparer, document: Document, text: str, old: Sequence[Chunk]) -> list[Placed]:
+def passages_again(
+    preparer: Preparer,
+    document: Document,
+    text: str,
+    old: Sequence[Chunk],
+    interrupt: Callable[[], None] = lambda: None,
+) -> Iterator[Placed]:
     """What a document's stored text and metadata are cut into; `old` is what it was cut into before."""
-    return [
-        *text_passages(preparer, document.doc_type, text, old),
-        *preparer.metadata_passages(document.metadata, document.title),
-    ]
+    of_text = chain.from_iterable(text_passages(preparer, document.doc_type, text, old, interrupt))
+    return chain(of_text, preparer.metadata_passages(document.metadata, document.title))
 
 
-def text_passages(preparer: Preparer, doc_type: DocType, text: str, old: Sequence[Chunk]) -> list[Placed]:
+def text_passages(
+    preparer: Preparer, doc_type: DocType, text: str, old: Sequence[Chunk], interrupt: Callable[[], None]
+) -> Iterator[PlacedPassages]:
+    """What each part of a stored text is cut into."""
     kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind
-    parts = parts_of(text, [chunk for chunk in old if not chunk.anchor.metadata], headed=kind == "text")
-    return [passage for offset, part in parts for passage in preparer.passages(part, kind, offset)]
+    parts = list(parts_of(text, [chunk for chunk in old if not chunk.anchor.metadata], headed=kind == "text"))
+    return (preparer.passages(part, kind, offset, interrupt) for offset, part in parts)
 
 
 def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterator[tuple[int, Part]]:
