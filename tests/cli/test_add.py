@@ -64,6 +64,19 @@ def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code
     assert again.out.splitlines()[-1] == "3 files: 2 failed, 1 unchanged"
 
 
+def test_the_formats_that_can_be_read_are_listed_once(kb: Kb) -> None:
+    for name in ("one.zip", "two.zip"):
+        (kb.folder / name).write_bytes(b"PK\x03\x04" + bytes(100))
+    ran = kb("add", "one.zip", "two.zip")
+    assert ran.err.splitlines() == [
+        "failed     one.zip  It cannot be read: it is a ZIP file.",
+        "failed     two.zip  It cannot be read: it is a ZIP file.",
+        "Supported formats: pdf, docx, pptx, xlsx, html, jpg, png, svg, markdown, text, code.",
+    ]
+    told = kb("add", "one.zip", "--json").json[0]["error"]
+    assert "Supported: PDF, DOCX" in told["message"], "for programs, each error says everything"
+
+
 def test_a_job_that_fails_exits_5_with_its_reason(kb: Kb) -> None:
     (kb.folder / "blank.txt").write_text(" \n" * 100)
     ran = kb("add", "blank.txt", "--json")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.cli.options import INTERRUPTED, print_json
 from kb.cli.screen import Screen, one_line, plural
-from kb.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable
+from kb.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable, UnsupportedFormat
 
 if TYPE_CHECKING:
     from kb.nouns import Json
@@ -86,8 +86,17 @@ class Report:
             for outcome in self.outcomes:
                 if outcome.exit_code and outcome.state != "not tried":
                     self._say(self.screen, outcome, "red")
+            self._say_supported()
             self._out.say(self._summary())
         return next((outcome.exit_code for outcome in self.outcomes if outcome.exit_code), 0)
+
+    def _say_supported(self) -> None:
+        """The formats that can be read: once, however many files have another one."""
+        for outcome in self.outcomes:
+            details = (outcome.answer.get("error") or {}).get("details") or {}
+            if formats := details.get("supported_formats"):
+                self.screen.say(f"Supported formats: {', '.join(formats)}.")
+                return
 
     def _interrupted(self) -> int:
         """The same for what was done before Ctrl-C, and how to go on."""
@@ -121,6 +130,8 @@ def not_done(name: str, answer: "Json") -> Outcome:
 
 
 def _failure(task: Task, error: KBError) -> Outcome:
-    """A conflict means that the document which is there was kept."""
+    """A conflict means that the document which is there was kept. The formats that can be read are told at the end."""
     state = "kept" if isinstance(error, Conflict) else "failed"
-    return Outcome(task.name, state, error.message, task.about | {"status": "failed"} | error.body(), error.exit_code)
+    reason = error.details.get("reason") if isinstance(error, UnsupportedFormat) else None
+    told = f"It cannot be read: {reason}." if reason else error.message
+    return Outcome(task.name, state, told, task.about | {"status": "failed"} | error.body(), error.exit_code)

@@ -145,4 +145,5 @@ def unsupported(filename: str, why: str) -> UnsupportedFormat:
     return UnsupportedFormat(
         f"{filename!r} cannot be read: {why}. Supported: {SUPPORTED}.",
         supported_formats=FORMAT_NAMES,
+        reason=why,
     )
