@@ -301,7 +301,8 @@ class Doctor:
             ids = chunks.add(tx, document_id, revision, new)
             chunks.discard(tx, document_id, row["revision"])
             lengths, vectors = [chunk.terms for chunk in new], np.stack([chunk.vector for chunk in new])
-            tx.after_commit(lambda: self._live.replace(document_id, ids, lengths, vectors))
+            of_metadata = [chunk.of_metadata for chunk in new]
+            tx.after_commit(lambda: self._live.replace(document_id, ids, lengths, vectors, of_metadata))
         return True
 
     def _originals_missing(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can bring a file back)

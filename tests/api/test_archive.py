@@ -120,7 +120,8 @@ def test_an_export_says_what_the_routes_say(start_engine: StartEngine) -> None:
     assert reply.headers["content-disposition"].startswith('attachment; filename="kb-export-')
     first, second = lines(reply.body)
     versions = own("GET", f"/api/v1/notes/{note}/versions").json["versions"]
-    assert first == own("GET", f"/api/v1/documents/{note}").json | {"titled": False, "versions": versions}
+    told = {"titled": False, "versions": versions, "brought": 1}
+    assert first == own("GET", f"/api/v1/documents/{note}").json | told
     text = own("GET", f"/api/v1/documents/{file}/text").body.decode()
     assert second == own("GET", f"/api/v1/documents/{file}").json | {"titled": False, "text": text}
     held = members(reply.body)

@@ -141,3 +141,13 @@ def test_an_index_that_has_to_be_made_anew_names_the_command() -> None:
     awaiting.replace_many([1], [1], [10], [3], rows(1))
     assert awaiting.loaded
     assert ids(awaiting) == [10]
+
+
+def test_metadata_does_not_turn_the_direction_of_a_document(chunks: LiveChunks) -> None:
+    east, north = np.eye(WIDTH, dtype=np.float32)[:2]
+    chunks.replace(1, [10, 11], [1, 1], np.stack([east, north]), [False, True])
+    chunks.replace(2, [12, 13, 14], [1, 1, 1], np.stack([east, east, north]), [False, False, True])
+    assert chunks.snapshot().wholes.tolist() == [east.tolist()] * 2
+    chunks._pack()
+    chunks._publish()
+    assert chunks.snapshot().wholes.tolist() == [east.tolist()] * 2

@@ -15,7 +15,14 @@ from kb.store.documents import Content
 class LiveIndex(Protocol):
     """What the search side offers to those who change documents: called after a commit, before the next write."""
 
-    def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None: ...
+    def replace(
+        self,
+        document_id: int,
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector,
+        of_metadata: Sequence[bool],
+    ) -> None: ...
     def remove(self, document_id: int) -> None: ...
     def clear(self) -> None: ...
 
@@ -40,7 +47,8 @@ class Publisher:
         ids = [chunk_id for chunk_id, _ in written]
         lengths = [chunk.terms for _, chunk in written]
         vectors = np.stack([chunk.vector for _, chunk in written])
-        tx.after_commit(lambda: self._index.replace(document_id, ids, lengths, vectors))
+        of_metadata = [chunk.of_metadata for _, chunk in written]
+        tx.after_commit(lambda: self._index.replace(document_id, ids, lengths, vectors, of_metadata))
 
     def remove(self, tx: Transaction, document_id: int) -> int:
         """Take a document out of everything; how many chunks it had."""

@@ -36,6 +36,7 @@ class SwappableIndex(Protocol):
         chunk_ids: Sequence[int],
         terms: Sequence[int],
         vectors: Vector,
+        of_metadata: Sequence[bool],
     ) -> None: ...
 
 
@@ -160,6 +161,7 @@ class Reindexer:
                 [chunk_id for _, chunk_id, _ in written],
                 [chunk.terms for _, _, chunk in written],
                 vectors,
+                [chunk.of_metadata for _, _, chunk in written],
             )
         )
         tx.after_commit(lambda: self._changed(job["id"]))

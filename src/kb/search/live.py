@@ -145,7 +145,7 @@ class LiveChunks:
                 live = chunks.live(tx)
                 sizes = np.unique(live.document_ids, return_counts=True)[1]
                 self._reset(len(live.chunk_ids), len(sizes), int(np.count_nonzero(sizes > 1)))
-                order, new = self._append(live.document_ids, live.chunk_ids, live.terms)
+                order, new = self._append(live.document_ids, live.chunk_ids, live.terms, live.of_metadata)
                 self.without_vector = tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
                 self._take_in(new)
                 self._publish()
@@ -189,9 +189,17 @@ class LiveChunks:
         self._wait()
         return self._snapshot
 
-    def replace(self, document_id: int, chunk_ids: Sequence[int], terms: Sequence[int], vectors: Vector) -> None:
+    def replace(
+        self,
+        document_id: int,
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector,
+        of_metadata: Sequence[bool] = (),
+    ) -> None:
+        """The new chunks of a document; `of_metadata` tells those made from its metadata, which are the last ones."""
         if self._ready():
-            self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors)
+            self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
 
     def replace_many(
         self,
@@ -200,9 +208,10 @@ class LiveChunks:
         chunk_ids: Sequence[int],
         terms: Sequence[int],
         vectors: Vector,
+        of_metadata: Sequence[bool] = (),
     ) -> None:
         """The new chunks of many documents at once; `owners` says whose each chunk is."""
-        self._replace(document_ids, owners, chunk_ids, terms, vectors)
+        self._replace(document_ids, owners, chunk_ids, terms, vectors, of_metadata)
         self._loaded.set()
 
     def remove(self, document_id: int) -> None:
@@ -242,12 +251,14 @@ class LiveChunks:
             vectors=vectors,
             signs=signs,
             alive=(np.bool_, ()),
+            of_metadata=(np.bool_, ()),
         )
         self._documents = Columns(
             documents,
             document_ids=(np.int64, ()),
             first=(np.int32, ()),
             sizes=(np.int32, ()),
+            text_sizes=(np.int32, ()),  # in chunks, without those of metadata
             document_lengths=(np.int32, ()),
             rows=(np.int32, ()),
             document_alive=(np.bool_, ()),
@@ -270,31 +281,44 @@ class LiveChunks:
         chunk_ids: Sequence[int],
         terms: Sequence[int],
         vectors: Vector,
+        of_metadata: Sequence[bool],
     ) -> None:
         with self._changing:
             self._kill(document_ids)
             order, new = self._append(
-                np.asarray(owners, np.int64), np.asarray(chunk_ids, np.int64), np.asarray(terms, np.int32)
+                np.asarray(owners, np.int64),
+                np.asarray(chunk_ids, np.int64),
+                np.asarray(terms, np.int32),
+                np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
             )
             self._chunks["vectors"][new] = vectors[order]
             self._take_in(new)
             self._publish()
 
     def _append(
-        self, owners: NDArray[np.int64], chunk_ids: NDArray[np.int64], terms: NDArray[np.int32]
+        self,
+        owners: NDArray[np.int64],
+        chunk_ids: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        of_metadata: NDArray[np.bool_],
     ) -> tuple[NDArray[np.int64], slice]:
         """Whole documents, but for their vectors: the order in which these are to be written, and where."""
         order = np.argsort(owners, kind="stable")
-        owners, chunk_ids, terms = owners[order], chunk_ids[order], terms[order]
+        owners, chunk_ids, terms, of_metadata = owners[order], chunk_ids[order], terms[order], of_metadata[order]
         starts = starts_of(owners)
         sizes = lengths_of(starts, len(owners))
         new = self._chunks.append(
-            chunk_ids=chunk_ids, lengths=terms, alive=np.ones(len(owners), np.bool_), owners=np.zeros_like(terms)
+            chunk_ids=chunk_ids,
+            lengths=terms,
+            alive=np.ones(len(owners), np.bool_),
+            of_metadata=of_metadata,
+            owners=np.zeros_like(terms),
         )
         documents = self._documents.append(
             document_ids=owners[starts],
             first=starts + new.start,
             sizes=sizes,
+            text_sizes=sizes - np.add.reduceat(of_metadata, starts, dtype=np.int32) if len(starts) else starts,
             document_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
             rows=np.full(len(starts), -1),
             document_alive=np.ones(len(starts), np.bool_),
@@ -310,7 +334,10 @@ class LiveChunks:
         return order, new
 
     def _take_in(self, new: slice) -> None:
-        """What follows from the vectors of new chunks: their signs, and the directions of their documents."""
+        """What follows from the vectors of new chunks: their signs, and the directions of their documents.
+
+        Metadata does not turn a document's direction: a short note would else be found less well for having an author.
+        """
         vectors = self._chunks["vectors"]
         self._chunks["signs"][new] = pack(vectors[new])
         if new.start == new.stop:
@@ -320,7 +347,7 @@ class LiveChunks:
         several = from_number + np.flatnonzero(sizes[from_number:] > 1)
         for at in range(0, len(several), DOCUMENTS_AT_ONCE):
             some = several[at : at + DOCUMENTS_AT_ONCE]
-            directions = summed(vectors, first[some], sizes[some])
+            directions = summed(vectors, first[some], self._documents["text_sizes"][some])
             directions /= np.linalg.norm(directions, axis=1, keepdims=True).clip(1e-6)
             rows = self._wholes.append(wholes=directions, whole_signs=pack(directions), whole_numbers=some)
             self._documents["rows"][some] = np.arange(rows.start, rows.stop)
@@ -346,7 +373,7 @@ class LiveChunks:
         old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
         owners = self._documents["document_ids"][old["owners"][keep]]
         self._reset(len(keep), self._document_count)
-        _, new = self._append(owners, old["chunk_ids"][keep], old["lengths"][keep])
+        _, new = self._append(owners, old["chunk_ids"][keep], old["lengths"][keep], old["of_metadata"][keep])
         np.take(old["vectors"], keep, axis=0, out=self._chunks["vectors"][new])
         self._take_in(new)
 

@@ -77,6 +77,10 @@ class NewChunk:
     vector: Vector
 
     @property
+    def of_metadata(self) -> bool:
+        return bool(self.anchor.metadata)
+
+    @property
     def terms(self) -> int:
         return len(self.title_terms) + len(self.heading_terms) + len(self.body_terms)
 
@@ -88,6 +92,7 @@ class LiveChunks:
     chunk_ids: NDArray[np.int64]
     document_ids: NDArray[np.int64]
     terms: NDArray[np.int32]
+    of_metadata: NDArray[np.bool_]  # a document's last ones, made from its metadata
 
 
 def add(
@@ -236,9 +241,9 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
 
 
 def live(tx: Transaction) -> LiveChunks:
-    ids, owners, terms = tx.integers(("c.id", "c.document_id", "c.terms"), LIVE).T
+    ids, owners, terms, starts = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE).T
     order = np.argsort(ids)
-    return LiveChunks(ids[order], owners[order], terms[order].astype(np.int32))
+    return LiveChunks(ids[order], owners[order], terms[order].astype(np.int32), starts[order] == NOWHERE)
 
 
 def anchor_of(row: Row) -> Anchor:
