@@ -1,20 +1,23 @@
 """The sandboxed program, with extractors that do what broken or hostile parsers do; the file's name says what."""
 
 import ctypes
+import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parent.parent))
+import attacks
 from kb.ingest import sandboxed
+from kb.ingest.confine import Needs
 from kb.ingest.extract import Ocr, Part, Source
 from kb.nouns import DocType
 
 
 def parts(_: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
-    yield from BEHAVIOURS[source.name](source, ocr)
+    yield from BEHAVIOURS[source.name.partition(" ")[0]](source, ocr)
 
 
 def fine(source: Source, _: Ocr) -> Iterator[Part]:
@@ -58,50 +61,65 @@ def flood(source: Source, _: Ocr) -> Iterator[Part]:
 
 def chatter(source: Source, _: Ocr) -> Iterator[Part]:
     os.write(1, b"a library prints what it likes")
-    os.write(2, b"e" * 2**20) if source.path.exists() else None
+    os.write(2, b"e" * 2**20)
     yield Part("text", "all is well")
 
 
-def reach_out(source: Source, _: Ocr) -> Iterator[Part]:
+def attack(source: Source, _: Ocr) -> Iterator[Part]:
+    """`attack NAME TARGET`: whether it succeeded."""
+    name, target = source.name.split(" ", 2)[1:]
     try:
-        socket.socket()
-        yield Part("text", "a socket was opened")
-    except PermissionError:
-        yield Part("text", "refused")
-    if sys.platform == "linux":
-        yield Part("text", "refused" if ctypes.CDLL(None).socket(2, 1, 0) < 0 else "a socket was opened below Python")
-
-
-def write_out(source: Source, _: Ocr) -> Iterator[Part]:
-    try:
-        Path(source.path).write_text("x")
-        yield Part("text", "a file was written")
+        attacks.ATTACKS[name](target.encode())
     except OSError:
         yield Part("text", "refused")
+    else:
+        yield Part("text", "succeeded")
+
+
+def environment(source: Source, _: Ocr) -> Iterator[Part]:
+    yield Part("text", " ".join(sorted(os.environ)))
+
+
+def say(source: Source, _: Ocr) -> Iterator[Part]:
+    """`say JSON`: an answer of its own making."""
+    PIPES[0].send(json.loads(source.name.partition(" ")[2]), b"text")
+    yield Part("text", "all is well")
 
 
 def scan(source: Source, ocr: Ocr) -> Iterator[Part]:
     from PIL import Image
 
-    for number in (1, 2):
+    for number in (1, 2, 3):
         found = ocr.read(Image.new("L", (number, 1)))
         yield Part(f"page {number}", found.text, outcome=found.outcome)
 
 
-class CrashingReader:
-    """Reads nothing from a picture of one pixel, and dies of it."""
+class HostileReader:
+    """Dies of a picture of one pixel, tries 32-bit code at one of three."""
+
+    needs = Needs(compiles=True)
 
     def text(self, pixels: bytes, width: int, height: int) -> str:
         if width == 1:
             os.abort()
+        if width == 3:
+            attacks.int_80(b"")
         return "read"
 
 
 BEHAVIOURS = {
     function.__name__: function
-    for function in (fine, segfault, abort, leave, hang, hog, recursion, flood, chatter, reach_out, write_out, scan)
+    for function in (fine, segfault, abort, leave, hang, hog, recursion, flood, chatter, attack, environment, say, scan)
 }
+PIPES: list[sandboxed.Pipe] = []
+
+
+class Pipe(sandboxed.Pipe):
+    def __init__(self) -> None:
+        super().__init__()
+        PIPES.append(self)
+
 
 if __name__ == "__main__":
-    vars(sandboxed).update(parts=parts, load_reader=lambda _: CrashingReader())
-    sandboxed.main(int(sys.argv[1]), float(sys.argv[2]))
+    vars(sandboxed).update(parts=parts, load_reader=lambda _: HostileReader(), Pipe=Pipe)
+    sandboxed.main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))

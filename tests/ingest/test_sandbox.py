@@ -1,5 +1,6 @@
 """Whatever a parser does, it fails one file; the next one is read at once, and nothing is left running."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from attacks import ATTACKS, KILLED
 from kb.errors import JobCancelled, JobFailure
+from kb.ingest import confine
 from kb.ingest.extract import Part, Source
 from kb.ingest.ocr import OcrChoice
-from kb.ingest.process import Limits, Process
+from kb.ingest.process import KEPT, Limits, Process
 from kb.ingest.sandbox import Sandbox
 
 PROGRAM = (sys.executable, str(Path(__file__).parent / "hostile.py"))
+RUNS_ATTACKS = os.uname().machine == "x86_64" and "landlock" in confine.protection()
 LIMITS = Limits(memory_mb=200, seconds=2, output_mb=1, idle_seconds=30)
 
 
@@ -31,8 +35,8 @@ def sandbox() -> Iterator[Sandbox]:
     made.close()
 
 
-def read(sandbox: Sandbox, what: str, path: Path = Path("/nowhere")) -> list[Part]:
-    return list(sandbox.parts("text", Source(path, what), lambda: None))
+def read(sandbox: Sandbox, what: str) -> list[Part]:
+    return list(sandbox.parts("text", Source(Path(__file__), what), lambda: None))
 
 
 def gone(pid: int) -> bool:
@@ -84,16 +88,16 @@ def test_a_process_that_ended_of_idleness_is_replaced() -> None:
 
 
 def test_a_process_that_ends_just_when_it_is_killed_is_gone_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    ending = Process(LIMITS, (sys.executable, "-c", ""))
+    ending = Process(LIMITS, "extract", (sys.executable, "-c", ""))
     assert ending._popen.wait(10) == 0
     monkeypatch.setattr(ending._popen, "poll", lambda: None)  # its answer while another thread takes note of the end
     ending.kill()
-    assert ending._popen.stdin
-    assert ending._popen.stdin.closed
+    assert ending._popen.stderr
+    assert ending._popen.stderr.closed
 
 
 def test_what_libraries_print_disturbs_nothing(sandbox: Sandbox) -> None:
-    assert [part.text for part in read(sandbox, "chatter", Path(__file__))] == ["all is well"]
+    assert [part.text for part in read(sandbox, "chatter")] == ["all is well"]
 
 
 def test_cancelling_stops_in_the_middle_of_a_page(sandbox: Sandbox) -> None:
@@ -104,33 +108,87 @@ def test_cancelling_stops_in_the_middle_of_a_page(sandbox: Sandbox) -> None:
             raise JobCancelled
 
     with pytest.raises(JobCancelled):
-        for part in sandbox.parts("text", Source(Path("/nowhere"), "hang"), go_on):
+        for part in sandbox.parts("text", Source(Path(__file__), "hang"), go_on):
             seen.append(part)  # noqa: PERF402 - `go_on` looks at it in between
     assert gone(seen[0].metadata["pid"])
 
 
-def test_no_socket_can_be_opened(sandbox: Sandbox) -> None:
-    assert {part.text for part in read(sandbox, "reach_out")} == {"refused"}
+@pytest.mark.skipif(not RUNS_ATTACKS, reason="the attacks are written for x86_64 with Landlock and seccomp")
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_parser_that_was_taken_over_gets_nowhere(sandbox: Sandbox, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "kb.db"
+    target.write_bytes(b"data of the user")
+    before = target.stat()
+    if name in KILLED:
+        with pytest.raises(JobFailure, match="SIGSYS") as failure:
+            read(sandbox, f"attack {name} {target}")
+        assert failure.value.code == "crashed"
+    else:
+        assert [part.text for part in read(sandbox, f"attack {name} {target}")] == ["refused"]
+    assert [path.name for path in tmp_path.iterdir()] == ["kb.db"]
+    assert target.read_bytes() == b"data of the user"
+    assert target.stat().st_mode == before.st_mode
+    assert [part.text for part in read(sandbox, "fine")] == ["all is well"]
 
 
-def test_no_file_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
-    assert [part.text for part in read(sandbox, "write_out", tmp_path / "file")] == ["refused"]
-    assert not (tmp_path / "file").exists() or not (tmp_path / "file").stat().st_size
+def test_a_process_gets_nothing_of_the_engines_environment_but_where_things_are(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for secret in ("KB_API_KEY", "KB_DATA_DIR", "AWS_SECRET_ACCESS_KEY", "HOME"):
+        monkeypatch.setenv(secret, "secret")
+    names = set(read(sandbox, "environment")[0].text.split())
+    assert names <= {*KEPT, "LC_CTYPE"}  # Python sets the last one itself
+
+
+PART = {"name": "page 1", "text": "", "anchor": {}, "outcome": {}, "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"kind": "text"},
+        {"kind": "do", "do": "extract"},
+        {"kind": "failure", "code": "no such code", "message": ""},
+        {"kind": "failure", "code": "corrupt", "message": ["not a text"]},
+        {"kind": "read", "width": 2, "height": 3},
+        {"kind": "read", "width": -2, "height": -2},
+        {"kind": "read", "width": "4", "height": 1},
+        {"kind": "part", "part": "page 1"},
+        {"kind": "part", "part": PART | {"name": 7}},
+        {"kind": "part", "part": PART | {"anchor": {"page": 2**70}}},
+        {"kind": "part", "part": PART | {"number": -1}},
+        {"kind": "part", "part": PART | {"outcome": {"state": "perfect"}}},
+        {"kind": "part", "part": PART | {"metadata": "none"}},
+    ],
+)
+def test_an_answer_that_is_not_one_is_a_crash(sandbox: Sandbox, said: dict[str, object]) -> None:
+    with pytest.raises(JobFailure, match="makes no sense") as failure:
+        read(sandbox, f"say {json.dumps(said)}")
+    assert failure.value.code == "crashed"
+    assert [part.text for part in read(sandbox, "fine")] == ["all is well"]
+
+
+def test_what_a_parser_adds_to_its_answer_reaches_no_other_process(sandbox: Sandbox) -> None:
+    said = {"kind": "read", "width": 4, "height": 1, "do": "extract", "engine": "other", "path": "/etc/passwd"}
+    assert [part.text for part in read(sandbox, f"say {json.dumps(said)}")] == ["all is well"]
 
 
 def test_a_page_that_breaks_ocr_is_that_page_only(sandbox: Sandbox) -> None:
-    first, second = read(sandbox, "scan")
+    first, second, third = read(sandbox, "scan")
     assert (first.outcome.state, first.outcome.code) == ("failed", "ocr_failed")
     assert "SIGABRT" in (first.outcome.reason or "")
     assert (second.text, second.outcome.state) == ("read", "ocr")
+    if RUNS_ATTACKS:
+        assert "SIGSYS" in (third.outcome.reason or "")  # 32-bit code
 
 
 def test_no_process_outlives_an_engine_that_was_killed() -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"
         "from pathlib import Path\n"
         "from test_sandbox import make_sandbox, Source\n"
-        "for part in make_sandbox().parts('text', Source(Path('/nowhere'), 'hang'), lambda: None):\n"
+        "for part in make_sandbox().parts('text', Source(Path(sys.argv[1]) / 'hostile.py', 'hang'), lambda: None):\n"
         "    print(part.metadata['pid'], flush=True)\n"
     )
     with subprocess.Popen(

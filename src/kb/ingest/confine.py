@@ -1,7 +1,8 @@
-"""What a process that reads foreign files gives up before it reads the first one.
+"""What a process that reads foreign files gives up.
 
-No file can be written, no socket opened, no core dumped, and no memory beyond the limit mapped.
-It ends when the engine ends.
+Before it loads its libraries (`bind`): memory beyond the limit, writing files, core dumps, sockets, and outliving the
+engine. After that and before the first file (`confine`): opening files, importing modules, and every system call that
+reading does not need. The kernel enforces it: Landlock for files, seccomp for system calls.
 """
 
 import contextlib
@@ -9,27 +10,63 @@ import ctypes
 import os
 import resource
 import signal
-import struct
 import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.machinery import BuiltinImporter
+from pathlib import Path
 from typing import Any
 
-MAPPED_BEYOND = 4 * 2**30  # address space that libraries map without ever using it
+from kb.ingest import landlock, seccomp
+from kb.ingest.syscalls import PR_SET_PDEATHSIG, allowed
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 1, 38, 22, 2
-# The number of socket(2), by the architecture as the kernel calls it.
-SOCKET_CALLS = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+MAPPED_BEYOND = 4 * 2**30  # address space that libraries map without ever using it
+MAX_DESCRIPTORS = 64
 REFUSED_EVENTS = ("socket.__new__", "socket.connect", "socket.bind", "socket.getaddrinfo")
 
 
-def confine(memory_bytes: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a process still has to do after it has loaded everything."""
+
+    readable: Sequence[Path] = ()  # files and folders
+    programs: Sequence[Path] = ()  # that it runs, with their loader
+    compiles: bool = False  # it makes machine code
+
+
+def protection() -> str:
+    """What this system offers: `landlock 7, seccomp`, `seccomp` alone, or `limits` where it has neither."""
+    version = landlock.abi()
+    kinds = [f"landlock {version}"] * bool(version) + ["seccomp"] * seccomp.available()
+    return ", ".join(kinds) or "limits"
+
+
+def bind(memory_bytes: int) -> None:
     limit(resource.RLIMIT_AS, memory_bytes + MAPPED_BEYOND)
-    limit(resource.RLIMIT_FSIZE, 0)  # pipes are not files: talking to the engine goes on
+    limit(resource.RLIMIT_FSIZE, 0)  # sockets are not files: talking to the engine goes on
     limit(resource.RLIMIT_CORE, 0)
     sys.addaudithook(refuse_sockets)
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None, use_errno=True)
-        die_with_parent(libc)
-        refuse_socket_calls(libc)
+    die_with(os.getppid())
+
+
+def confine(needs: Needs) -> None:
+    """For the rest of this process's life. Raises if the kernel offers a protection and does not give it."""
+    time.tzset()
+    limit(resource.RLIMIT_NOFILE, MAX_DESCRIPTORS)
+    # A module that is missing is an ImportError, which libraries expect, and not a refused file, which they do not.
+    sys.meta_path[:] = [BuiltinImporter]
+    walled = landlock.abi() > 0 and is_single_threaded()
+    if landlock.abi():
+        landlock.restrict(needs.readable, needs.programs)
+    if seccomp.available():
+        opens = walled and bool(needs.readable)
+        seccomp.install(allowed(opens=opens, compiles=needs.compiles, runs=bool(needs.programs)))
+
+
+def is_single_threaded() -> bool:
+    """Landlock does not bind threads that already run: with such, no file may be opened at all."""
+    return len(os.listdir("/proc/self/task")) == 1
 
 
 def limit(kind: int, value: int) -> None:
@@ -44,30 +81,9 @@ def refuse_sockets(event: str, _: tuple[Any, ...]) -> None:
         raise PermissionError("a process that reads documents opens no connection")
 
 
-def die_with_parent(libc: ctypes.CDLL) -> None:
-    """Even in the middle of a page, and even if the engine was killed."""
-    parent = os.getppid()
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
-
-
-def refuse_socket_calls(libc: ctypes.CDLL) -> None:
-    """Have the kernel refuse socket(2): the hook above binds only what asks Python."""
-    if os.uname().machine not in SOCKET_CALLS:
-        return
-    architecture, number = SOCKET_CALLS[os.uname().machine]
-    load, equal, answer = 0x20, 0x15, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000 | 1  # EPERM
-    program = [
-        (load, 0, 0, 4),  # the architecture of the call
-        (equal, 0, 3, architecture),
-        (load, 0, 0, 0),  # its number
-        (equal, 0, 1, number),
-        (answer, 0, 0, refuse),
-        (answer, 0, 0, allow),
-    ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
-    filter_program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)))
-    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter_program, 0, 0)
+def die_with(parent: int) -> None:
+    """End when the parent ends: even in the middle of a page, and even if it was killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(0)

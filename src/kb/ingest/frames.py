@@ -1,6 +1,7 @@
-"""How the engine and a sandboxed process talk: frames of JSON with bytes behind it, over pipes.
+"""How the engine and a sandboxed process talk: frames of JSON with bytes behind it, over a socket.
 
-JSON and not pickle: what a broken parser makes its process say must never run in the engine.
+JSON and not pickle: what a broken parser makes its process say must never run in the engine. The head of a frame may
+bring an open file along.
 """
 
 import json
@@ -12,15 +13,15 @@ MESSAGE_BYTES = 2**20  # of the JSON at most
 
 
 class Frame(NamedTuple):
-    message: dict[str, Any]
+    message: bytes  # JSON
     payload: bytes = b""
 
 
-def pack(frame: Frame) -> bytes:
-    head = json.dumps(frame.message, ensure_ascii=False).encode("utf-8", "replace")
-    return HEAD.pack(len(head), len(frame.payload)) + head + frame.payload
+def pack(message: dict[str, Any], payload: bytes = b"") -> bytes:
+    head = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+    return HEAD.pack(len(head), len(payload)) + head + payload
 
 
 def unpack(data: bytes | bytearray, message_bytes: int) -> Frame:
     """The frame in everything that followed its head."""
-    return Frame(json.loads(bytes(data[:message_bytes])), bytes(data[message_bytes:]))
+    return Frame(bytes(data[:message_bytes]), bytes(data[message_bytes:]))

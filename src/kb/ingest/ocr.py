@@ -4,27 +4,38 @@ Tesseract is used where it is installed with its data, because it is faster and 
 An engine is loaded inside a sandboxed process, never in the engine of kb.
 """
 
+import os
+import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from pathlib import Path
+from typing import Literal, Protocol
 
 from kb.errors import JobFailure
+from kb.ingest.confine import Needs, die_with
 from kb.nouns import FailureCode
 
 TESSERACT = "tesseract"
-TESSERACT_SECONDS = 150
+# What `ldd` says of a program: its libraries, and the loader that the kernel runs it with.
+LIBRARY = re.compile(r"\s*\S+ => (/\S+)")
+LOADER = re.compile(r"\s*(/\S+) \(")
+LOADER_CACHE = Path("/etc/ld.so.cache")
+DATA_FOLDER = re.compile(r'.* in "(/.*)"')
 MAX_LANGUAGES = 4  # each makes reading slower
 
 
 @dataclass(frozen=True, slots=True)
 class OcrChoice:
-    engine: str | None = None
+    engine: Literal["tesseract", "rapidocr"] | None = None
     missing: str | None = None  # why there is none
     missing_code: FailureCode = "ocr_failed"  # what a document fails with that only OCR could have read
 
 
 class Reader(Protocol):
+    needs: Needs  # for reading, once it is loaded
+
     def text(self, pixels: bytes, width: int, height: int) -> str:
         """The text in a gray image, line by line."""
 
@@ -48,11 +59,16 @@ def has_tesseract() -> bool:
 
 def tesseract_data() -> list[str]:
     """What Tesseract has data for: languages, and `osd`, which tells how a page is turned."""
+    return [line.strip() for line in told([TESSERACT, "--list-langs"])[1:] if line.strip()]
+
+
+def told(command: list[str]) -> list[str]:
+    """The lines that a program prints; none if it cannot be run."""
     try:
-        listed = subprocess.run([TESSERACT, "--list-langs"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [line.strip() for line in listed.stdout.splitlines()[1:] if line.strip()]
+    return done.stdout.splitlines()
 
 
 def spoken(data: list[str]) -> list[str]:
@@ -69,25 +85,39 @@ def load_reader(engine: str) -> Reader:
 
 
 class Tesseract:
-    """The program, over pipes: it writes no file either."""
+    """The program, over pipes: it writes no file, and reads none but its own."""
 
     def __init__(self) -> None:
         data = tesseract_data()
+        self._program = shutil.which(TESSERACT) or TESSERACT
         self._languages = "+".join(spoken(data)[:MAX_LANGUAGES])
         self._layout = "1" if "osd" in data else "3"  # whole pages, turned upright where that can be told
+        libraries = told(["ldd", self._program])
+        self.needs = Needs(
+            readable=[LOADER_CACHE, *tessdata(), *paths(LIBRARY, libraries)],
+            programs=[Path(self._program), *paths(LOADER, libraries)],
+        )
 
     def text(self, pixels: bytes, width: int, height: int) -> str:
         image = b"P5 %d %d 255\n" % (width, height) + pixels
-        try:
-            done = subprocess.run(
-                [TESSERACT, "stdin", "stdout", "-l", self._languages, "--psm", self._layout],
-                input=image,
-                capture_output=True,
-                timeout=TESSERACT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise JobFailure("timeout", f"Tesseract took more than {TESSERACT_SECONDS} seconds.") from None
+        me = os.getpid()
+        done = subprocess.run(
+            [self._program, "stdin", "stdout", "-l", self._languages, "--psm", self._layout],
+            input=image,
+            capture_output=True,
+            check=False,
+            preexec_fn=lambda: die_with(me),
+        )
         if done.returncode:
             raise JobFailure("ocr_failed", done.stderr.decode(errors="replace").strip()[-300:] or "Tesseract failed.")
         return done.stdout.decode(errors="replace")
+
+
+def paths(pattern: re.Pattern[str], lines: list[str]) -> list[Path]:
+    return [Path(found[1]) for line in lines if (found := pattern.match(line))]
+
+
+def tessdata() -> list[Path]:
+    """The folders of Tesseract's data: the one that it names; version 3 names none."""
+    named = paths(DATA_FOLDER, told([TESSERACT, "--list-langs"])[:1])
+    return named or [Path(os.environ.get("TESSDATA_PREFIX", "/usr/share/tesseract-ocr"))]

@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from kb.errors import JobFailure
 from kb.ingest.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
@@ -20,7 +22,11 @@ from kb.nouns import FailureCode
 PROGRAM = (sys.executable, "-P", "-m", "kb.ingest.sandboxed")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
 PIECE = 2**18
+# All that a process gets of the engine's environment: where programs, libraries and their data are, never a key.
+KEPT = ("PATH", "PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX", "OMP_THREAD_LIMIT", "OMP_NUM_THREADS")
 NO_MEMORY = (b"memory allocation of", b"std::bad_alloc", b"MemoryError", b"Out of memory")
+
+Work = Literal["extract", "tesseract", "rapidocr"]  # what a process does all its life
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +44,21 @@ class GoneError(Exception):
 class Process:
     """Not for several threads at once. What goes wrong is a JobFailure, and then the process is gone."""
 
-    def __init__(self, limits: Limits, program: Sequence[str] = PROGRAM) -> None:
+    def __init__(self, limits: Limits, work: Work, program: Sequence[str] = PROGRAM) -> None:
         self._limits = limits
         self._over_memory = False
-        self._popen = subprocess.Popen(
-            [*program, str(limits.memory_mb * 2**20), str(limits.idle_seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is meant for the engine, which then ends its processes
-        )
-        assert self._popen.stdin
-        assert self._popen.stdout
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._popen = subprocess.Popen(
+                [*program, work, str(limits.memory_mb * 2**20), str(limits.idle_seconds)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={name: os.environ[name] for name in KEPT if name in os.environ},
+                start_new_session=True,  # a Ctrl-C is meant for the engine, which then ends its processes
+            )
         assert self._popen.stderr
-        self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
-        os.set_blocking(self._in, False)
-        os.set_blocking(self._out, False)
+        self._socket.setblocking(False)
         os.set_blocking(self._popen.stderr.fileno(), False)
         threading.Thread(target=self._watch, name=f"watch-{self.pid}", daemon=True).start()
 
@@ -65,21 +70,27 @@ class Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def send(self, frame: Frame, interrupt: Callable[[], None]) -> None:
-        """Ask for something; `interrupt` raises when nobody wants the answer any more."""
-        data = memoryview(pack(frame))
+    def send(
+        self, message: dict[str, Any], payload: bytes, interrupt: Callable[[], None], files: Sequence[int] = ()
+    ) -> None:
+        """Ask for something; `interrupt` raises when the answer is not wanted any more.
+
+        `files` are open descriptors that the process gets a copy of.
+        """
+        data = memoryview(pack(message, payload))
         deadline = time.monotonic() + self._limits.seconds
         while data:
-            self._await(self._in, select.POLLOUT, deadline, interrupt)
+            self._await(select.POLLOUT, deadline, interrupt)
             try:
-                data = data[os.write(self._in, data[:PIECE]) :]
+                data = data[socket.send_fds(self._socket, [data[:PIECE]], files) :]
+                files = ()
             except BlockingIOError:
                 continue
-            except BrokenPipeError:
+            except (BrokenPipeError, ConnectionResetError):
                 raise self._ended() from None
 
     def receive(self, interrupt: Callable[[], None]) -> Frame:
-        """The next answer. The time limit counts only while somebody waits here."""
+        """The next answer, which is not to be trusted. The time limit counts only while this waits."""
         deadline = time.monotonic() + self._limits.seconds
         message_bytes, payload_bytes = HEAD.unpack(self._exactly(HEAD.size, deadline, interrupt))
         if message_bytes > MESSAGE_BYTES or payload_bytes > self._limits.output_mb * 2**20:
@@ -93,26 +104,28 @@ class Process:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait()
-        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
-            assert pipe
-            pipe.close()
+        assert self._popen.stderr
+        self._popen.stderr.close()
+        self._socket.close()
 
     def _exactly(self, size: int, deadline: float, interrupt: Callable[[], None]) -> bytearray:
         data = bytearray()
         while len(data) < size:
-            self._await(self._out, select.POLLIN, deadline, interrupt)
+            self._await(select.POLLIN, deadline, interrupt)
             try:
-                piece = os.read(self._out, min(PIECE, size - len(data)))
+                piece = self._socket.recv(min(PIECE, size - len(data)))
             except BlockingIOError:
                 continue
+            except ConnectionResetError:  # it ended before it had read everything
+                piece = b""
             if not piece:
                 raise self._ended()
             data += piece
         return data
 
-    def _await(self, descriptor: int, event: int, deadline: float, interrupt: Callable[[], None]) -> None:
+    def _await(self, event: int, deadline: float, interrupt: Callable[[], None]) -> None:
         poll = select.poll()
-        poll.register(descriptor, event)
+        poll.register(self._socket, event)
         while not poll.poll(TICK * 1000):
             interrupt()
             if time.monotonic() > deadline:
@@ -128,7 +141,7 @@ class Process:
     def _ended(self) -> JobFailure | GoneError:
         try:
             code = self._popen.wait(1)
-        except subprocess.TimeoutExpired:  # it closed its pipe and lives on
+        except subprocess.TimeoutExpired:  # it closed its socket and lives on
             return self._failed("crashed", "The process that read it stopped answering.")
         if self._over_memory or self._ran_out():
             return self._failed("out_of_memory", f"It takes more than {self._limits.memory_mb} MB of memory.")

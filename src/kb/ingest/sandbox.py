@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from kb.errors import JobFailure
+from kb.ingest.answers import Failed, Found, Picture, extracted, read
 from kb.ingest.extract import Part, Source
 from kb.ingest.frames import Frame
 from kb.ingest.ocr import OcrChoice
-from kb.ingest.process import PROGRAM, TICK, GoneError, Limits, Process
-from kb.nouns import DocType
+from kb.ingest.process import PROGRAM, TICK, GoneError, Limits, Process, Work
+from kb.nouns import DocType, Json
 
 EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
 OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
@@ -51,28 +52,26 @@ class Sandbox:
         `before_ocr` is called before an image is read, and may raise as well.
         """
         ocr = self._choose_ocr()
-        request = {
-            "do": "extract",
+        request: Json = {
             "doc_type": doc_type,
-            "path": str(source.path),
             "name": source.name,
             "force_ocr": source.force_ocr,
             "ocr_missing": ocr.missing,
             "ocr_missing_code": ocr.missing_code,
         }
-        process, frame = self._asked(Frame(request), interrupt)
+        process, frame = self._asked(request, source, interrupt)
         size = 0
         waited = 0.0
         try:
-            while frame.message["kind"] in ("part", "read"):
-                if frame.message["kind"] == "read":
+            while isinstance(answer := extracted(frame), Found | Picture):
+                if isinstance(answer, Picture):
                     before_ocr()
-                    process.send(self._read(frame, interrupt), interrupt)
+                    process.send(*self._read(answer, frame.payload, interrupt), interrupt)
                 else:
                     size += len(frame.payload)
                     if size > DOCUMENT_MB * 2**20:
                         raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
-                    yield Part.from_message(frame.message["part"], frame.payload.decode())
+                    yield answer.part
                 asked = time.monotonic()
                 frame = process.receive(interrupt)
                 waited += time.monotonic() - asked
@@ -85,7 +84,8 @@ class Sandbox:
             raise
         with self._lock:
             self._idle.append(process)
-        check(frame)
+        if isinstance(answer, Failed):
+            raise JobFailure(answer.code, answer.message)
 
     def close(self) -> None:
         with self._lock:
@@ -96,15 +96,19 @@ class Sandbox:
             if self._reader:
                 self._reader.kill()
 
-    def _asked(self, request: Frame, interrupt: Interrupt) -> tuple[Process, Frame]:
+    def _asked(self, request: Json, source: Source, interrupt: Interrupt) -> tuple[Process, Frame]:
         """A process and its first answer; one that had ended of idleness is replaced."""
         while True:
-            process = self._taken() or Process(self._limits, self._program)
+            process = self._taken() or Process(self._limits, "extract", self._program)
             try:
-                process.send(request, interrupt)
+                with source.open() as file:
+                    process.send(request, b"", interrupt, [file.fileno()])
                 return process, process.receive(interrupt)
             except GoneError:
                 continue
+            except OSError as error:
+                process.kill()
+                raise JobFailure("corrupt", f"Its original cannot be read: {error.strerror}.") from None
             except BaseException:
                 process.kill()
                 raise
@@ -119,36 +123,35 @@ class Sandbox:
                 process.kill()
         return None
 
-    def _read(self, image: Frame, interrupt: Interrupt) -> Frame:
+    def _read(self, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
         """The text in an image. What goes wrong with it is its page's failure, not the document's."""
-        request = Frame({"do": "read", "engine": self._choose_ocr().engine} | image.message, image.payload)
+        engine = self._choose_ocr().engine
+        if engine is None:
+            raise JobFailure("crashed", "The process that read it asked for OCR, which there is not.")
         while not self._reading.acquire(timeout=TICK):
             interrupt()
         try:
-            return self._answered(request, interrupt)
+            return {}, self._text(engine, picture, pixels, interrupt)
         except JobFailure as failure:
-            return Frame({"failure": f"OCR failed: {failure.message}"})
+            return {"failure": f"OCR failed: {failure.message}"}, b""
         finally:
             self._reading.release()
 
-    def _answered(self, request: Frame, interrupt: Interrupt) -> Frame:
+    def _text(self, engine: Work, picture: Picture, pixels: bytes, interrupt: Interrupt) -> bytes:
         while True:
             process, self._reader = self._reader, None
             if process is None or not process.alive:
-                process = Process(self._ocr_limits, self._program)
+                process = Process(self._ocr_limits, engine, self._program)
             try:
-                process.send(request, interrupt)
-                answer = process.receive(interrupt)
+                process.send({"width": picture.width, "height": picture.height}, pixels, interrupt)
+                frame = process.receive(interrupt)
+                answer = read(frame)
             except GoneError:
                 continue
             except BaseException:
                 process.kill()
                 raise
             self._reader = process
-            check(answer)
-            return answer
-
-
-def check(frame: Frame) -> None:
-    if frame.message["kind"] == "failure":
-        raise JobFailure(frame.message["code"], frame.message["message"])
+            if isinstance(answer, Failed):
+                raise JobFailure(answer.code, answer.message)
+            return frame.payload

@@ -1,6 +1,6 @@
 """One extractor per format. Each yields the parts of a file in order, so that memory stays flat on large files.
 
-An extractor is imported when the first file of its kind comes: the engine itself never loads a parser.
+A process that extracts imports all of them at its start; the engine itself never loads a parser.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from kb.nouns import DocType
 if TYPE_CHECKING:  # a process that extracts needs no chunker
     from kb.ingest.chunk import Kind
 
-__all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "parts"]
+__all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "load_all", "parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,16 @@ FORMATS: dict[DocType, Format] = {
     "text": Format("text", "text"),
     "code": Format("text", "code"),
 }
+
+# What libraries import inside a function: `Counter.most_common`, and Pillow with the first picture of a kind.
+PILLOW = "Bmp Gif Jpeg Mpo Png Ppm Tiff".split()
+LATE = ("heapq", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
+
+
+def load_all() -> None:
+    """Import every extractor with its libraries: inside the sandbox nothing can be imported later."""
+    for name in (*(f"{__name__}.{form.module}" for form in FORMATS.values()), *LATE):
+        import_module(name)
 
 
 def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:

@@ -29,7 +29,7 @@ NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "comm
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    package = Package(source.path)
+    package = Package(source)
     name = package.main()
     body = Body(package, name)
     blocks = [*body.blocks(package.xml(name)), *body.surroundings()]

@@ -28,7 +28,7 @@ OPTIONS = ConversionOptions(
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    page = convert(decoded(source.path.read_bytes()), OPTIONS)
+    page = convert(decoded(source.read_bytes()), OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
     text = IMAGE.sub(described, FRONT_MATTER.sub("", page.content or "")).strip()

@@ -14,6 +14,7 @@ from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source
 
+FORMATS = ("JPEG", "PNG")
 MAX_PIXELS = 120_000_000  # unpacked, they must fit into the memory that is allowed
 OCR_PIXELS = 12_000_000  # a larger picture is made smaller before it is read
 EXIF_TEXTS = (ExifTags.Base.ImageDescription, ExifTags.Base.XPTitle, ExifTags.Base.XPSubject, ExifTags.Base.XPComment)
@@ -26,7 +27,7 @@ APART = re.compile(r"[\W_]+")  # in a name
 
 def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     try:
-        picture = Image.open(source.path)
+        picture = Image.open(source.open(), formats=FORMATS)
         if picture.width * picture.height > MAX_PIXELS:
             raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
         told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]

@@ -13,7 +13,7 @@ TITLE_WITHIN = 10_000  # a title stands at the start
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    text = decode(source.path.read_bytes())
+    text = decode(source.read_bytes())
     yield Part("text", text, title=title_of(text))
 
 

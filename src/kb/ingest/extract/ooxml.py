@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import IO
 
 from lxml import etree
@@ -16,6 +15,7 @@ from lxml import etree
 from kb.errors import JobFailure
 from kb.ingest.detect import OLE
 from kb.ingest.extract.tidy import detail, real_title
+from kb.ingest.extract.tools import Source
 from kb.ingest.extract.xml import attribute, local, parse
 from kb.nouns import Json
 
@@ -37,10 +37,10 @@ class Relation:
 
 
 class Package:
-    def __init__(self, path: Path) -> None:
-        refuse_ole(path)
+    def __init__(self, source: Source) -> None:
+        refuse_ole(source)
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._zip = zipfile.ZipFile(source.open())
         except BAD_ARCHIVE as error:
             raise JobFailure("corrupt", f"The file is cut off or damaged: {error}") from None
         refuse_bomb(self._zip.infolist())
@@ -120,8 +120,8 @@ class Package:
                     self.xml(name)
 
 
-def refuse_ole(path: Path) -> None:
-    with path.open("rb") as file:
+def refuse_ole(source: Source) -> None:
+    with source.open() as file:
         if not file.read(len(OLE)).startswith(OLE):
             return
         file.seek(0)

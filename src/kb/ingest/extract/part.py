@@ -1,7 +1,6 @@
 """A part of a document: what every extractor yields."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from kb.nouns import Anchor, FailureCode, Json, LedgerState
 
@@ -33,12 +32,7 @@ class Part:
 
     def message(self) -> Json:
         """Everything but the text, as JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "text"}
-
-    @staticmethod
-    def from_message(message: dict[str, Any], text: str) -> "Part":
-        inner = {"anchor": Anchor(**message["anchor"]), "outcome": Outcome(**message["outcome"])}
-        return Part(**message | inner | {"text": text})
+        return asdict(self) | {"text": ""}
 
 
 EMPTY = Outcome("empty", "no text")

@@ -73,7 +73,7 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
 
 def opened(source: Source) -> pypdfium2.PdfDocument:
     try:
-        return pypdfium2.PdfDocument(source.path)
+        return pypdfium2.PdfDocument(source.mapped())
     except pypdfium2.PdfiumError as error:
         if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
             raise JobFailure("encrypted", "The PDF is protected with a password.") from None

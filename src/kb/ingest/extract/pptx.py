@@ -19,7 +19,7 @@ TITLES = ("title", "ctrTitle")
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    package = Package(source.path)
+    package = Package(source)
     slides = slide_names(package)
     if not slides:
         raise JobFailure("no_text", "No text found: the presentation has no slides.")

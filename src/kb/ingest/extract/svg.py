@@ -15,7 +15,7 @@ SKIPPED = ("style", "script")
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    root = parse(source.path.read_bytes())
+    root = parse(source.read_bytes())
     text = "\n".join(texts(root))
     title = next((one_line(all_text(child)) for child in root.iterchildren("{*}title")), "")
     yield Part("text", text, outcome=Outcome() if text else EMPTY, title=title or None)

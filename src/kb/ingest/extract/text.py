@@ -9,7 +9,7 @@ from kb.ingest.extract.tools import Ocr, Source
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    yield Part("text", decode(source.path.read_bytes()))
+    yield Part("text", decode(source.read_bytes()))
 
 
 def decode(data: bytes) -> str:

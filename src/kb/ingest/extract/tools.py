@@ -1,8 +1,12 @@
 """What an extractor is given: the file, and a way to have images read."""
 
+import ctypes
+import io
+import mmap
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from kb.ingest.extract.part import EMPTY, Outcome
 from kb.ingest.extract.tidy import tidy
@@ -10,15 +14,60 @@ from kb.nouns import FailureCode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from typing_extensions import Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to extract. Its path says nothing: originals are named by their hash."""
+    """A file to extract. Inside the sandbox it is an open descriptor: no path can be opened there."""
 
-    path: Path
+    file: Path | int
     name: str  # as it was called when it was added
     force_ocr: bool = False  # read every page as an image, even one that has text
+
+    def open(self) -> BinaryIO:
+        """The file, to be read from its start; each call has a position of its own."""
+        return self.file.open("rb") if isinstance(self.file, Path) else io.BufferedReader(Descriptor(self.file))
+
+    def read_bytes(self) -> bytes:
+        with self.open() as file:
+            return file.read()
+
+    def mapped(self) -> "ctypes.Array[ctypes.c_char]":
+        """The file as memory: the system reads the pages that are looked at, and takes them back when it likes."""
+        with self.open() as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        return (ctypes.c_char * len(pages)).from_buffer(pages)
+
+
+class Descriptor(io.RawIOBase):
+    """A file that somebody else opened, and closes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._size = os.fstat(descriptor).st_size
+        self._position = 0
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError("A file has nothing before its start.")
+        self._position = start + offset
+        return self._position
+
+    def readinto(self, buffer: "Buffer") -> int:
+        read = os.preadv(self._descriptor, [buffer], self._position)
+        self._position += read
+        return read
 
 
 @dataclass(frozen=True, slots=True)

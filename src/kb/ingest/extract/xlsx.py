@@ -38,7 +38,7 @@ Piece = tuple[str | None, str]  # the heading that it stands under, and its text
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    package = Package(source.path)
+    package = Package(source)
     workbook = opened(source)
     remarks = sheet_remarks(package)
     total = len(workbook.sheet_names)
@@ -63,7 +63,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
 
 def opened(source: Source) -> CalamineWorkbook:
     try:
-        return CalamineWorkbook.from_path(source.path)
+        return CalamineWorkbook.from_filelike(source.open())
     except PasswordError:
         raise JobFailure("encrypted", "The workbook is protected with a password.") from None
     except CalamineError as error:
