@@ -16,6 +16,7 @@ import numpy as np
 
 from kb import model
 from kb.errors import KBError, NotFound, Unavailable
+from kb.ingest import confine
 from kb.ingest.metadata import metadata_text
 from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.reindex import passages_again
@@ -98,6 +99,7 @@ class Doctor:
         yield "originals of no document", self._originals_stray
         yield "disk space", self._disk_space
         yield "model files", self._model_files
+        yield "sandbox", self._sandbox
         yield "index in memory", self._memory
 
     # The database
@@ -350,6 +352,10 @@ class Doctor:
         if model.is_installed(self._model_dir):
             return Finding()
         return Finding(1, f"The files in {self._model_dir} are not those of {model.NAME}. Run `make setup`.")
+
+    def _sandbox(self, *, fix: bool) -> Finding:  # noqa: ARG002
+        """What this system lacks is said; nothing is broken."""
+        return Finding(message=confine.shortfall() or Finding().message)
 
     def _memory(self, *, fix: bool) -> Finding:
         """Compared while nobody writes, so that both sides are at the same moment."""

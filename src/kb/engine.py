@@ -11,7 +11,7 @@ from pathlib import Path
 from kb import __version__
 from kb.doctor import Doctor
 from kb.errors import Conflict, InvalidRequest, KBError, NotANote, NotFound
-from kb.ingest import detect
+from kb.ingest import confine, detect
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
@@ -367,6 +367,7 @@ class Engine:
             limits=Limits(self.settings.max_file_mb, self._preparer.budget),
             last_updated=updated,
             health=self._health(),
+            sandbox=confine.protection(),
         )
 
     def duplicates(self, min_similarity: float, limit: int) -> DuplicateList:

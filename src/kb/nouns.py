@@ -341,6 +341,7 @@ class Status:
     limits: Limits
     last_updated: str | None
     health: Health
+    sandbox: str  # what confines the processes that read files: "landlock 7, seccomp", one of them, or "limits"
 
 
 @dataclass(frozen=True, slots=True)

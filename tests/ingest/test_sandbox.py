@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attacks import ATTACKS, KILLED
+from attacks import ATTACKS, KILLED, REFUSED
 from kb.errors import JobCancelled, JobFailure
 from kb.ingest import confine
 from kb.ingest.extract import Part, Source
@@ -20,6 +20,7 @@ from kb.ingest.process import KEPT, Limits, Process
 from kb.ingest.sandbox import Sandbox
 
 PROGRAM = (sys.executable, str(Path(__file__).parent / "hostile.py"))
+WITHOUT_LANDLOCK = Path(__file__).parent / "without_landlock.py"
 RUNS_ATTACKS = os.uname().machine == "x86_64" and "landlock" in confine.protection()
 LIMITS = Limits(memory_mb=200, seconds=2, output_mb=1, idle_seconds=30)
 
@@ -129,6 +130,27 @@ def test_a_parser_that_was_taken_over_gets_nowhere(sandbox: Sandbox, tmp_path: P
     assert target.read_bytes() == b"data of the user"
     assert target.stat().st_mode == before.st_mode
     assert [part.text for part in read(sandbox, "fine")] == ["all is well"]
+
+
+@pytest.mark.skipif(not RUNS_ATTACKS, reason="the attacks are written for x86_64 with Landlock and seccomp")
+def test_where_the_kernel_has_no_landlock_a_parser_still_opens_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "kb.db"
+    target.write_bytes(b"data of the user")
+    sandbox = Sandbox(OcrChoice, LIMITS, LIMITS, (sys.executable, str(WITHOUT_LANDLOCK), PROGRAM[1]))
+    for name in REFUSED:
+        assert [part.text for part in read(sandbox, f"attack {name} {target}")] == ["refused"], name
+    assert target.read_bytes() == b"data of the user"
+    sandbox.close()
+
+
+@pytest.mark.skipif(not RUNS_ATTACKS, reason="it takes a kernel with Landlock to see it refused")
+def test_what_is_missing_is_said() -> None:
+    assert confine.shortfall() is None
+    code = "from kb.ingest.confine import protection, shortfall; print(protection(), shortfall())"
+    said = subprocess.run(
+        [sys.executable, str(WITHOUT_LANDLOCK), "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.startswith("seccomp This kernel offers no Landlock")
 
 
 def test_a_process_gets_nothing_of_the_engines_environment_but_where_things_are(

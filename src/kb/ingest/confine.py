@@ -36,10 +36,30 @@ class Needs:
 
 
 def protection() -> str:
-    """What this system offers: `landlock 7, seccomp`, `seccomp` alone, or `limits` where it has neither."""
+    """What confines a process here: `landlock 7, seccomp`, one of the two, or `limits` where there is neither."""
     version = landlock.abi()
     kinds = [f"landlock {version}"] * bool(version) + ["seccomp"] * seccomp.available()
     return ", ".join(kinds) or "limits"
+
+
+def shortfall() -> str | None:
+    """What a process could do here that it should not, and what would help; None where nothing is missing."""
+    if landlock.abi() and seccomp.available():
+        return None
+    if seccomp.available():
+        return (
+            "This kernel offers no Landlock: seccomp alone keeps parsers from files, and Tesseract can read what you "
+            "can. Linux 5.13 or newer has Landlock; `lsm=` of its command line must name it."
+        )
+    if landlock.abi():
+        return (
+            "Seccomp is not available here: Landlock keeps parsers from files, but not from all system calls. It takes "
+            "x86_64 or aarch64, and a kernel and a container that allow it."
+        )
+    return (
+        "This system offers neither Landlock nor seccomp: processes that read files have limits of memory and time "
+        "only. Add files that you trust, or run kb on Linux or in a container."
+    )
 
 
 def bind(memory_bytes: int) -> None:

@@ -22,8 +22,11 @@ from kb.nouns import FailureCode
 PROGRAM = (sys.executable, "-P", "-m", "kb.ingest.sandboxed")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
 PIECE = 2**18
-# All that a process gets of the engine's environment: where programs, libraries and their data are, never a key.
-KEPT = ("PATH", "PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX", "OMP_THREAD_LIMIT", "OMP_NUM_THREADS")
+# All that a process gets of the engine's environment: where programs and libraries are, how many threads; never a key.
+KEPT = (
+    *("PATH", "PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"),
+    *("OMP_THREAD_LIMIT", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
+)
 NO_MEMORY = (b"memory allocation of", b"std::bad_alloc", b"MemoryError", b"Out of memory")
 
 Work = Literal["extract", "tesseract", "rapidocr"]  # what a process does all its life

@@ -1,7 +1,7 @@
 """Seccomp: the kernel lets through the listed system calls of this process and refuses all others.
 
 The filter is a program for the kernel's classic BPF machine: it loads a word of the call, compares, and answers.
-Calls of another architecture (32-bit code, x32) have other numbers; whoever makes one wants to get around the list.
+Calls of another architecture (32-bit code, x32) have other numbers, and end the process: only an attack makes them.
 """
 
 import ctypes
@@ -9,7 +9,7 @@ import errno
 import os
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kb.ingest.landlock import syscall
@@ -42,13 +42,16 @@ def available() -> bool:
 
 def install(allowed: Mapping[str, Alternatives]) -> None:
     """Bind every thread of this process, and what it starts, to these calls. Raises when the kernel does not."""
-    machine = os.uname().machine
-    steps = list(program(machine, allowed))
+    load(list(program(os.uname().machine, allowed)))
+
+
+def load(steps: Sequence[Step]) -> None:
+    """Have the kernel run a filter before every system call of this process, for good."""
     packed = b"".join(struct.pack("=HBBI", step.code, step.if_so, step.if_not, step.operand) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
     pointer = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
     ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if syscall(SECCOMP[machine], SET_FILTER, ALL_THREADS, pointer) != 0:
+    if syscall(SECCOMP[os.uname().machine], SET_FILTER, ALL_THREADS, pointer) != 0:
         raise OSError(ctypes.get_errno(), "The system calls of this process could not be restricted.")
 
 
