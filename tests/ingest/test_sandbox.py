@@ -179,6 +179,7 @@ PART = {"name": "page 1", "text": "", "anchor": {}, "outcome": {}, "metadata": {
         {"kind": "part", "part": "page 1"},
         {"kind": "part", "part": PART | {"name": 7}},
         {"kind": "part", "part": PART | {"anchor": {"page": 2**70}}},
+        {"kind": "part", "part": PART | {"anchor": {"metadata": True}}},
         {"kind": "part", "part": PART | {"number": -1}},
         {"kind": "part", "part": PART | {"outcome": {"state": "perfect"}}},
         {"kind": "part", "part": PART | {"metadata": "none"}},

@@ -66,7 +66,7 @@ def extracted(frame: Frame) -> Extracted:
     try:
         answer = EXTRACTED.validate_json(frame.message, strict=True)
         if isinstance(answer, Found):
-            check_numbers(answer.part)
+            check(answer.part)
             return replace(answer, part=replace(answer.part, text=frame.payload.decode()))
         if isinstance(answer, Picture) and answer.width * answer.height != len(frame.payload):
             raise ValueError("The picture has another size than its pixels.")
@@ -83,7 +83,10 @@ def read(frame: Frame) -> Read:
         raise senseless(error) from None
 
 
-def check_numbers(part: Part) -> None:
+def check(part: Part) -> None:
+    """What the types do not say."""
+    if part.anchor.metadata is not None:
+        raise ValueError("Metadata has passages of its own, which the engine makes.")
     numbers = [value for value in (part.number, part.total, *astuple(part.anchor)) if isinstance(value, int)]
     if not all(0 <= number < MAX_NUMBER for number in numbers):
         raise ValueError("A number is out of range.")
