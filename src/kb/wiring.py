@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0  # seconds between two attempts to load the index
 TIDY_SECONDS = 2.0
+SHRINK_AGAIN = 600.0  # seconds until it is tried again when it failed
 
 
 class RunningEngine:
@@ -101,6 +103,7 @@ class RunningEngine:
         if reindex:
             engine.reindex()
         embedder.start()
+        self._shrink_from = 0.0
         self._keeper = threading.Thread(target=self._keep_house, name="housekeeping")
         self._keeper.start()
         return engine
@@ -155,10 +158,21 @@ class RunningEngine:
         while not self._worker.stopping.wait(TIDY_SECONDS):
             try:
                 self._database.tidy()
+                self._shrink()
             except KBError as error:
                 log.warning("the database cannot be tidied up now: %s", error.message)
+                self._shrink_from = time.monotonic() + SHRINK_AGAIN
             if self._keywords.is_cold and self._database.is_idle:
                 self._warm()
+
+    def _shrink(self) -> None:
+        """Return what a large deletion freed to the disk, once nothing is written any longer."""
+        if not self._database.is_idle or time.monotonic() < self._shrink_from:
+            return
+        if wasted := self._database.wasted_bytes:
+            with self._originals.scratch(self._database.size_bytes() - wasted) as room:
+                if self._database.shrink(room):
+                    log.info("%d MB of the database file are free again", wasted // 2**20)
 
     def _load(self) -> None:
         if self._fresh:

@@ -4,6 +4,13 @@ import resource
 import time
 from pathlib import Path
 
+import pytest
+
+from kb import terms
+from kb.settings import Settings
+from kb.store.sqlite import database
+from kb.store.sqlite.migrate import migrate
+from kb.wiring import RunningEngine
 from support import EngineProcess, Http, StartEngine
 
 
@@ -51,3 +58,25 @@ def test_a_job_that_meets_a_full_disk_is_finished_later(start_engine: StartEngin
     assert http.ended(job_id)["status"] == "completed"
     assert http("GET", "/api/v1/documents").json["total"] == 1
     assert "walrus number 149" in " ".join(hit["text"] for hit in http.search("walrus 149", mode="fts")["results"])
+
+
+def test_what_a_large_deletion_freed_is_given_back_by_itself(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LEAST_WASTED", 2**20)
+    monkeypatch.setattr(database, "IDLE_SECONDS", 0.1)
+    filled = database.SQLiteDatabase(settings.database_path)
+    settings.data_dir.mkdir()
+    migrate(settings.database_path, terms.index_terms)
+    with filled.write() as tx:
+        rows = [{"key": f"key {number}", "value": "x" * 2000} for number in range(5000)]
+        tx.run_many("INSERT INTO meta (key, value) VALUES (:key, :value)", rows)
+        tx.run("DELETE FROM meta")
+    filled.close()
+    assert settings.database_path.stat().st_size > 4 * 2**20
+    with RunningEngine(settings):
+        for _ in range(200):
+            if settings.database_path.stat().st_size < 2**20:
+                break
+            time.sleep(0.1)
+        assert settings.database_path.stat().st_size < 2**20

@@ -157,6 +157,58 @@ def test_a_pause_empties_the_log_and_work_does_not(database: SQLiteDatabase, mon
     assert count(database) == 1
 
 
+@pytest.fixture
+def emptied(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> SQLiteDatabase:
+    """A large file that is free for the most part."""
+    monkeypatch.setattr(databases, "LEAST_WASTED", 2**20)
+    with database.write() as tx:
+        rows = [{"key": f"key {number}", "value": "x" * 2000} for number in range(5000)]
+        tx.run_many("INSERT INTO meta (key, value) VALUES (:key, :value)", rows)
+    assert database.wasted_bytes == 0
+    with database.write() as tx:
+        tx.run("DELETE FROM meta WHERE rowid % 10 <> 0")
+    assert database.wasted_bytes > 2**20
+    return database
+
+
+def test_what_a_large_deletion_freed_goes_back_to_the_disk(emptied: SQLiteDatabase, tmp_path: Path) -> None:
+    with emptied.read() as tx:
+        before = tx.tuples("SELECT rowid, * FROM meta ORDER BY rowid")
+        large = emptied.path.stat().st_size
+        shrinking = threading.Thread(target=emptied.shrink, args=(tmp_path / "room",))
+        shrinking.start()
+        shrinking.join()
+        assert tx.tuples("SELECT rowid, * FROM meta ORDER BY rowid") == before  # its moment is as it was
+    emptied.forget_log()
+    assert emptied.path.stat().st_size < large / 4
+    assert emptied.wasted_bytes == 0
+    with emptied.read() as tx:
+        assert tx.tuples("SELECT rowid, * FROM meta ORDER BY rowid") == before
+        assert (tx.changed_rows(), tx.lost_rows()) == ({}, {})
+    put(emptied, "afterwards")
+    assert emptied.damage() == []
+
+
+def test_a_writer_does_not_wait_until_the_file_is_smaller(emptied: SQLiteDatabase, tmp_path: Path) -> None:
+    """The writer comes while the file is being copied: it interrupts that, and everything stays as it was."""
+    writers: list[threading.Thread] = []
+
+    def write() -> bool:
+        if emptied._shrinking is not None and not writers:
+            writers.append(threading.Thread(target=put, args=(emptied, "came in between")))
+            writers[0].start()
+            time.sleep(0.2)
+        return False
+
+    connection = emptied._connection()
+    connection.set_progress_handler(write, 100)
+    assert emptied.shrink(tmp_path / "room") is False
+    connection.set_progress_handler(None)
+    writers[0].join()
+    assert count(emptied) == 501
+    assert emptied.wasted_bytes > 2**20
+
+
 def test_nobody_waits_for_a_reader_that_needs_the_log(database: SQLiteDatabase) -> None:
     """Were the reader waited for, this would never end: it lets go only after the log was asked for."""
     put(database, "before")

@@ -215,6 +215,15 @@ class Database(Protocol):
         """When nothing has been written for a while: do what would only be in the way of writers."""
         ...
 
+    @property
+    def wasted_bytes(self) -> int:
+        """Free space in the file that is worth returning to the disk, 0 if it is not that much."""
+        ...
+
+    def shrink(self, room: Path) -> bool:
+        """Return free space to the disk, by way of the empty file `room`; False when a writer came in between."""
+        ...
+
     def give_back(self) -> None:
         """Return free space to the disk, and leave nothing of what was deleted in logs."""
         ...

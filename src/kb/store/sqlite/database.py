@@ -26,6 +26,8 @@ from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
 
 BUSY_MS = 10_000
+MOST_FREE = 0.25  # of the file, and
+LEAST_WASTED = 64 * 2**20  # bytes: free space from which on it is returned to the disk
 IDLE_SECONDS = 3.0  # without a write, until the log is folded into the file
 
 # (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked. The file
@@ -136,6 +138,7 @@ class SQLiteDatabase:
         self._writer = threading.Lock()
         self.changes = 0
         self.replacements = 0
+        self._shrinking: apsw.Connection | None = None  # what a writer interrupts
         self._written = 0.0  # when the last write ended, on the monotonic clock
 
     @contextmanager
@@ -154,6 +157,8 @@ class SQLiteDatabase:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        if (shrinking := self._shrinking) is not None:
+            shrinking.interrupt()
         with self._writer, translated(), self._synchronous(durable) as connection:
             connection.execute("BEGIN IMMEDIATE")
             transaction = SQLiteTransaction(connection)
@@ -247,6 +252,27 @@ class SQLiteDatabase:
         log = Path(f"{self.path}-wal")
         if self.is_idle and log.exists() and log.stat().st_size:
             self.forget_log()
+
+    @property
+    def wasted_bytes(self) -> int:
+        with translated():
+            connection = self._connection()
+            free, pages, size = (connection.pragma(name) for name in ("freelist_count", "page_count", "page_size"))
+        return free * size if free > pages * MOST_FREE and free * size > LEAST_WASTED else 0
+
+    def shrink(self, room: Path) -> bool:
+        """`VACUUM` itself would hold all of it in memory, as temporary tables are kept there."""
+        with self.replacing() as replace:
+            self._shrinking = connection = self._connection()
+            try:
+                connection.execute("VACUUM INTO ?", (str(room),)).fetchall()
+            except apsw.InterruptError:
+                return False
+            finally:
+                self._shrinking = None
+            replace(room)
+        self.forget_log()
+        return True
 
     def give_back(self) -> None:
         with self._writer, translated():
