@@ -1,8 +1,11 @@
 """A damaged page of the database file: what is made from the texts is made again, and nothing else is lost or hangs."""
 
+import io
+import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -97,6 +100,27 @@ def test_what_only_a_backup_brings_back_is_named_and_left_as_it_is(
     assert "Restore a backup" in found["message"]
     mended = examined(own, "?fix=true")["database file"]
     assert (mended["ok"], mended["fixed"]) == (False, 0)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_an_export_holds_what_can_be_read_and_names_the_rest(
+    whole: Path, tmp_path: Path, start_engine: StartEngine, name: str
+) -> None:
+    own = Http(start_engine(damaged(whole, tmp_path, name)).url)
+    answer = own("GET", "/api/v1/export")
+    assert answer.status == 200, answer.body
+    with tarfile.open(fileobj=io.BytesIO(answer.body)) as tar:
+        held = {member: file.read().decode() for member in tar.getnames() if (file := tar.extractfile(member))}
+    saved = [json.loads(line) for line in held["documents.jsonl"].splitlines()]
+    unreadable = held["unreadable.txt"].splitlines()
+    assert unreadable
+    assert all(document["text"] for document in saved)
+    if name == "tags":
+        assert (len(saved), len(unreadable)) == (NOTES + 3, NOTES)
+    else:
+        ids = {f"document {document['id']}" for document in saved}
+        assert ids.isdisjoint(unreadable)
+        assert 0 < len(saved) < NOTES + 3
 
 
 def test_a_reindex_at_start_mends_first(whole: Path, tmp_path: Path, start_engine: StartEngine) -> None:

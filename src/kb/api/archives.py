@@ -49,6 +49,7 @@ def export(engine: EngineOf) -> Response:
     """Everything for other programs to read, as a tar archive.
 
     It holds `documents.jsonl`, one document per line with its text, chunks and (for a note) versions, and `originals/`.
+    From a damaged database it holds what can be read, and names the rest in `unreadable.txt`.
     """
     archive = engine.export()
     return Download(archive.filename, archive.blocks, archive.close)

@@ -58,7 +58,21 @@ def backup(args: argparse.Namespace) -> int:
 
 def export(args: argparse.Namespace) -> int:
     _make_room(args)
-    return _saved(args, connect().export(args.file))
+    answer = connect().export(args.file)
+    unreadable = _unreadable(args.file)
+    _saved(args, answer | {"unreadable": unreadable})
+    if unreadable and not args.json:
+        print(f"The database is damaged. What could not be read and is not in it: {', '.join(unreadable[:20])}.")
+    return 1 if unreadable else 0
+
+
+def _unreadable(path: str) -> list[str]:
+    """What the engine could not read, as the export itself says."""
+    import tarfile
+
+    with tarfile.open(path) as tar:
+        file = tar.extractfile("unreadable.txt") if "unreadable.txt" in tar.getnames() else None
+        return file.read().decode().splitlines() if file else []
 
 
 def _lacking(path: str) -> "Json":

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 DATABASE = "kb.db"
 MANIFEST = "manifest.json"
+UNREADABLE = "unreadable.txt"  # what an export has to do without, a line each; only when there is anything
 MOST = 2  # archives that are made at a time: each needs room on the disk
 
 
@@ -110,13 +111,14 @@ class Archives:
 
     def _export(self, resources: ExitStack) -> Iterator[bytes]:
         lines = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
-        with self._database.read() as tx:
-            originals = export.write_lines(tx, lines)
+        done = export.write_lines(self._database, lines)
 
         def blocks() -> Iterator[bytes]:
             yield from file_member("documents.jsonl", lines)
-            for hash_ in originals:
+            for hash_ in sorted(done.originals):
                 yield from file_member(original_name(hash_), self._originals.path(hash_))
+            if done.unreadable:
+                yield from data_member(UNREADABLE, "\n".join([*done.unreadable, ""]).encode())
             yield END
 
         return blocks()

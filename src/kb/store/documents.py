@@ -266,8 +266,9 @@ def last_updated(tx: Transaction) -> str | None:
     return str(found) if found else None
 
 
-def as_documents(tx: Transaction, rows: Sequence[Row]) -> list[Document]:
-    tags = tags_of(tx, [row["id"] for row in rows])
+def as_documents(tx: Transaction, rows: Sequence[Row], *, tagged: bool = True) -> list[Document]:
+    """Without their tags unless `tagged`, for a database in which those cannot be read."""
+    tags = tags_of(tx, [row["id"] for row in rows] if tagged else [])
     return [
         Document(
             id=row["id"],
@@ -279,7 +280,7 @@ def as_documents(tx: Transaction, rows: Sequence[Row]) -> list[Document]:
             media_type=row["media_type"],
             size_bytes=row["size_bytes"],
             content_hash=row["content_hash"],
-            tags=tags[row["id"]],
+            tags=tags[row["id"]] if tagged else [],
             metadata=json.loads(row["metadata"]),
             chunk_count=row["chunk_count"],
             version=row["version"],
