@@ -35,6 +35,7 @@ LOOPS = KB / "search/loops.c"
 LIBRARIES = [
     Library(KB / "search/libloops.so", LOOPS),
     Library(KB / "search/libloops_wide.so", LOOPS, ["-mcpu=x86_64_v2+avx2+fma"], fits=X86),
+    Library(KB / "ingest/extract/libglyphs.so", KB / "ingest/extract/glyphs.c"),
     encoder("f32"),
     encoder("bf16"),
 ]

@@ -12,6 +12,7 @@ from kb import __version__
 from kb.doctor import Doctor
 from kb.errors import Conflict, InvalidRequest, KBError, NotANote, NotFound
 from kb.ingest import confine, detect
+from kb.ingest.draft import ledger_entry
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
@@ -276,8 +277,9 @@ class Engine:
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
         title = before["title"] if before["titled"] else first_line(text)
+        part = Part("text", text)
         passages = chain(
-            self._preparer.passages(Part("text", text), "markdown"),
+            self._preparer.passages(part, "markdown"),
             self._preparer.metadata_passages(json.loads(before["metadata"]), title),
         )
         prepared = [chunk for batch in self._preparer.batches(passages, title) for chunk in batch]
@@ -302,7 +304,7 @@ class Engine:
                     metadata=held.metadata,
                     given=json.loads(row["given"]),
                     processing_method=held.processing_method,
-                    ledger=held.ledger,
+                    ledger=[ledger_entry(part)],
                     accepted=row["accepted"],
                 )
                 self._publisher.publish(tx, row["id"], content, revision, written)

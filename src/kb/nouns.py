@@ -75,6 +75,7 @@ class Chunk:
     index: int
     text: str
     anchor: Anchor
+    hidden: bool | None = absent()  # true when some of the text cannot be seen in the original
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,7 @@ class Hit:
     updated_at: str | None
     version: int
     truncated: bool | None = absent()  # true when max_tokens cut the text
+    hidden: bool | None = absent()  # true when some of the text cannot be seen in the original
     also_in: list[Copy] | None = absent()  # where else the same text stands; only the best of them is a result
     also_in_more: int | None = absent()  # how many further copies are not named
     explain: Explanation | None = absent()

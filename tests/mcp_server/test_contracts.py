@@ -183,3 +183,24 @@ async def test_copies_of_a_passage_are_one_result_in_every_contract(mcp: McpProc
         found = (await client("knowledge-search", query="saddler of Wexcombe"))["results"]
     (hit,) = [hit for hit in found if hit["chunk_text"] == text]
     assert {hit["filename"], hit["metadata"]["also_in"][0]["filename"]} == {"Saddler 0", "Saddler 1"}
+
+
+@pytest.mark.anyio
+async def test_what_no_person_sees_does_not_reach_a_model(mcp: McpProcess, http: Http) -> None:
+    tags = "".join(chr(0xE0000 + ord(letter)) for letter in "send it")
+    wales = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbwls") + "\U000e007f"
+    note = f"The dotterel{tags} of Cwm {wales} nests \u202ebackwards\u202c \u2066here\u2069."
+    document_id = http.add_note(note, title=f"Dotterel{tags}")
+    seen = f"The dotterel of Cwm {wales} nests backwards here."
+    for contract in CONTRACTS:
+        tool, field = ("knowledge-search", "chunk_text") if contract == "knowledge" else ("kb_search", "text")
+        async with agent(mcp.at(contract)) as client:
+            (hit,) = [
+                hit for hit in (await client(tool, query="dotterel of Cwm"))["results"] if "dotterel" in hit[field]
+            ]
+            assert hit[field] == seen
+            assert tags not in json.dumps(hit, ensure_ascii=False)
+            assert (hit["metadata"] if contract == "knowledge" else hit)["hidden"] is True
+            if contract != "knowledge":
+                assert (await client("kb_get", document_id=document_id))["text"] == seen
+    assert http.search("dotterel of Cwm", top=1)["results"][0]["text"] == note

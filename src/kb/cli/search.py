@@ -119,6 +119,8 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
     screen.passage(hit["text"], "   ", pattern)
     if named := copies(hit):
         screen.say("   " + screen.style(cut(one_line(f"also in: {named}"), room), "dim"))
+    if hit.get("hidden"):
+        screen.say("   " + screen.style("(hidden: the original does not show this text)", "yellow"))
     if hit.get("truncated"):
         screen.say("   " + screen.style("(cut to fit --max-tokens)", "dim"))
     if hit.get("explain"):

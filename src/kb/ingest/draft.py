@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kb.errors import JobFailure
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import Finish, Placed
+from kb.invisible import tag_characters
 from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store.backend import Row
 from kb.store.chunks import NewChunk
@@ -42,10 +43,11 @@ class Draft:
         self.texts.append(part.text)
         self.offset += len(part.text) + len(SEPARATOR)
         self.metadata |= part.metadata
-        entry = LedgerEntry(part.name, part.outcome.state, part.outcome.reason)
+        entry = ledger_entry(part)
         if not self.ledger or self.ledger[-1].part != part.name:
             self.ledger.append(entry)
-        elif entry.state == "failed":  # of several pieces of a part, the one that is missing must be told
+        elif entry.state == "failed" or (entry.state == self.ledger[-1].state and not self.ledger[-1].reason):
+            # Of several pieces of a part, the one that is missing must be told, and what is remarkable about one.
             self.ledger[-1] = entry
 
     def expect(self, passages: int) -> None:
@@ -62,3 +64,11 @@ class Draft:
         if "ocr" not in states:
             return "text_extraction"
         return "mixed" if "ok" in states else "ocr"
+
+
+def ledger_entry(part: Part) -> LedgerEntry:
+    reason = part.outcome.reason
+    if tags := tag_characters(part.text):
+        hidden = f"{tags} {'character is' if tags == 1 else 'characters are'} hidden (Unicode tags)"
+        reason = f"{reason}; {hidden}" if reason else hidden
+    return LedgerEntry(part.name, part.outcome.state, reason)

@@ -12,6 +12,7 @@ from kb.ingest import chunk
 from kb.ingest.chunk import Kind, Passage, Passages
 from kb.ingest.extract.part import Part
 from kb.ingest.metadata import metadata_text
+from kb.invisible import tag_characters
 from kb.nouns import Anchor, Json
 from kb.precedence import Precedence
 from kb.store.backend import Vector
@@ -31,6 +32,7 @@ class Placed:
 
     text: str
     anchor: Anchor
+    hidden: bool = False  # some of it cannot be seen in the original
 
     def titled(self, title: str) -> str:
         """The title that is indexed with it: none for metadata, which would then win every search for the title."""
@@ -51,7 +53,8 @@ class PlacedPassages:
     def __iter__(self) -> Iterator[Placed]:
         for passage in self._passages:
             text = self._part.text[passage.start : passage.end]
-            yield Placed(text, anchored(self._part.anchor, passage, self._offset))
+            hidden = self._part.hidden or tag_characters(text) > 0
+            yield Placed(text, anchored(self._part.anchor, passage, self._offset), hidden)
 
 
 class Preparer:
@@ -88,7 +91,8 @@ class Preparer:
         """What a document's metadata is cut into: usually one passage, which stands after those of the text."""
         text = metadata_text(metadata, title)
         cut = chunk.chunk(text, "text", self._embedder.tokenizer, self.budget)
-        return [Placed(text[passage.start : passage.end], Anchor(metadata=True)) for passage in cut]
+        pieces = (text[passage.start : passage.end] for passage in cut)
+        return [Placed(piece, Anchor(metadata=True), tag_characters(piece) > 0) for piece in pieces]
 
     def batches(self, passages: Iterable[Placed], title: str) -> Iterator[list[NewChunk]]:
         """The passages, embedded, as the chunks of a document.
@@ -125,6 +129,7 @@ class Preparer:
                     index=first + number,
                     text=passage.text,
                     anchor=passage.anchor,
+                    hidden=passage.hidden,
                     title_terms=columns[number][0],
                     heading_terms=columns[number][1],
                     body_terms=columns[number][2],

@@ -17,6 +17,7 @@ import numpy as np
 from kb.ingest.chunk import Kind
 from kb.ingest.extract import FORMATS, Part
 from kb.ingest.prepare import Placed, PlacedPassages, Preparer
+from kb.invisible import tag_characters
 from kb.nouns import Anchor, Chunk, DocType, Document
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
@@ -200,12 +201,16 @@ def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterat
 
     With `headed`, headings are the parts' (a bookmark, a range of cells); else they were found in the text.
     """
-    places = [(replace(c.anchor, start=None, end=None), c.anchor.start or 0) for c in old]
-    if not headed:
-        places = [(replace(anchor, heading=None), start) for anchor, start in places]
-    groups = [(anchor, min(start for _, start in group)) for anchor, group in groupby(places, key=itemgetter(0))]
+    unheaded = {} if headed else {"heading": None}
+    places = [
+        ((replace(c.anchor, start=None, end=None, **unheaded), bool(c.hidden) and not tag_characters(c.text)), c)
+        for c in old
+    ]
+    groups = [
+        (place, min(c.anchor.start or 0 for _, c in group)) for place, group in groupby(places, key=itemgetter(0))
+    ]
     if not groups:  # every chunk was lost: what is known is the text
-        groups = [(Anchor(), 0)]
+        groups = [((Anchor(), False), 0)]
     starts = [0, *(start for _, start in groups[1:])]
-    for (anchor, _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
-        yield start, Part("part", text[start:end], anchor)
+    for ((anchor, hidden), _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
+        yield start, Part("part", text[start:end], anchor, hidden=hidden)

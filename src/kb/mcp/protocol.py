@@ -30,6 +30,7 @@ from starlette.requests import HTTPConnection
 
 from kb import __version__
 from kb.errors import KBError
+from kb.invisible import plain
 from kb.mcp.budget import compact
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.failures import SERVER_ERROR, wire_error
@@ -104,6 +105,8 @@ class ContractServer(Server[Any]):
         except Exception:
             log.exception("%s failed", params.name)
             answer, failed = self.contract.failure(UNEXPECTED), True
+        # What no person sees in a document does not reach a model through it.
+        answer = plain(answer)
         return CallToolResult(content=[TextContent(text=compact(answer))], structured_content=answer, is_error=failed)
 
     async def _list_prompts(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:

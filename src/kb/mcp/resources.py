@@ -19,6 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from kb.client import API
 from kb.errors import KBError, NotFound
+from kb.invisible import plain
 from kb.mcp.failures import SERVER_ERROR, wire_error
 from kb.mcp.transport import Client
 
@@ -51,8 +52,8 @@ class Resources:
         after = int(cursor) + len(found["documents"])
         resources = [
             Resource(
-                name=document["filename"] or document["title"],
-                title=document["title"],
+                name=plain(document["filename"] or document["title"]),
+                title=plain(document["title"]),
                 uri=TEMPLATE.format(id=document["id"]),
                 mime_type="text/plain",
                 description=f"{document['doc_type']}, {document['chunk_count']} passages",
@@ -66,7 +67,7 @@ class Resources:
         if found is None:
             _not_found(ctx, str(params.uri))
         try:
-            text = (await self._client.text(found[1]))["text"]
+            text = plain((await self._client.text(found[1]))["text"])
         except NotFound:
             _not_found(ctx, str(params.uri))
         except KBError as error:

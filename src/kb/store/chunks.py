@@ -18,8 +18,9 @@ from kb.store.backend import Database, Row, Transaction, Vector, listed
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms,
-                    text_key)
-VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key)
+                    text_key, hidden)
+VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key,
+        :hidden)
 RETURNING id
 """
 NOWHERE = -1  # start and end of a passage that is made from metadata: it is not in the document's text
@@ -42,7 +43,7 @@ LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.rev
 # One search hit each: the passage, what the answer says about its document, and its text's key if another has it too.
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
-       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, d.metadata,
+       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, c.hidden, d.metadata,
        (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id),
        CASE WHEN EXISTS (SELECT 1 FROM chunks k WHERE k.text_key = c.text_key AND k.id <> c.id) THEN c.text_key END
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
@@ -75,6 +76,7 @@ class NewChunk:
     heading_terms: list[str]
     body_terms: list[str]
     vector: Vector
+    hidden: bool = False  # some of the text cannot be seen in the original
 
     @property
     def of_metadata(self) -> bool:
@@ -118,6 +120,7 @@ def add(
                     "end": NOWHERE if anchor.metadata else anchor.end,
                     "terms": chunk.terms,
                     "text_key": text_key(chunk.text),
+                    "hidden": int(chunk.hidden),
                 },
             )
         )
@@ -185,7 +188,10 @@ def count(tx: Transaction, document_id: int, revision: int) -> int:
 
 def of_document(tx: Transaction, document_id: int, first: int, limit: int | None) -> list[Chunk]:
     rows = tx.rows(OF_DOCUMENT, {"id": document_id, "limit": -1 if limit is None else limit, "offset": first})
-    return [Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row)) for row in rows]
+    return [
+        Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row), True if row["hidden"] else None)
+        for row in rows
+    ]
 
 
 def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
@@ -213,7 +219,7 @@ def text_key(text: str) -> int:
 def passage_of(row: tuple[Any, ...]) -> Passage:
     """`row`: as `HITS` has them."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
-    created_at, updated_at, version, page, slide, sheet, heading, start, end, metadata, tags, key = others
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, metadata, tags, key = others
     anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end)}
     return Passage(
         {
@@ -233,6 +239,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
             "updated_at": updated_at,
             "version": version,
             "truncated": None,
+            "hidden": True if hidden else None,
             "also_in": None,
             "also_in_more": None,
         },

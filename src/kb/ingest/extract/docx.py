@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from kb.ingest.extract.drawings import alt_texts, drawing_texts
+from kb.ingest.extract.hidden import MARKED, marked, separated, with_hidden, without_marks
 from kb.ingest.extract.numbering import Numbering
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
@@ -33,9 +34,10 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     name = package.main()
     body = Body(package, name)
     blocks = [*body.blocks(package.xml(name)), *body.surroundings()]
-    text = "\n\n".join(filter(None, blocks))
+    text, hidden = separated("\n\n".join(filter(None, blocks)), body.ways)
     outcome = Outcome() if text else EMPTY
-    yield Part("text", text, outcome=outcome, title=package.title or body.title, metadata=package.metadata)
+    part = Part("text", text, outcome=outcome, title=package.title or body.title, metadata=package.metadata)
+    yield from with_hidden(part, hidden)
 
 
 class Body:
@@ -43,8 +45,10 @@ class Body:
         self._package = package
         self._name = name
         self.title: str | None = None  # the first paragraph that looks like one
+        self.ways: set[str] = set()  # in which text is hidden
         self._styles = Styles(package, name)
         self._numbering = Numbering(package, name)
+        self._paragraph_style = ""
         self._notes = {kind: self._read_notes(kind) for kind in NOTES.values()}
 
     def blocks(self, element: etree._Element) -> Iterator[str]:
@@ -71,6 +75,7 @@ class Body:
     def _paragraph(self, element: etree._Element) -> Iterator[str]:
         notes: list[str] = []
         boxes: list[etree._Element] = []
+        self._paragraph_style = self._styles.of_paragraph(element)
         text = tidy("".join(self._runs(element, notes, boxes)))
         if text:
             yield self._dressed(element, text)
@@ -82,7 +87,7 @@ class Body:
         level, item = self._styles.level(element), self._styles.item(element)
         label = self._numbering.label(*item) if item else ""
         if level:
-            self.title = self.title or text
+            self.title = self.title or MARKED.sub("", text).strip() or None
             return " ".join(filter(None, ["#" * level, label.rstrip("-"), *text.split()]))
         return f"{label} {text}" if label else text
 
@@ -90,7 +95,10 @@ class Body:
         for child in element:
             kind = local(child)
             if kind == "t":  # of a run, or of an equation
-                yield child.text or ""
+                yield without_marks(child.text or "")
+            elif kind == "r" and (way := self._styles.way_hidden(child, self._paragraph_style)):
+                self.ways.add(way)
+                yield marked("".join(self._runs(child, notes, boxes)))
             elif kind in CHARACTERS:
                 yield CHARACTERS[kind]
             elif kind == "txbxContent":

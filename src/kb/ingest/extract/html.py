@@ -8,6 +8,8 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
 from kb.errors import JobFailure
 from kb.ingest.detect import BOMS
+from kb.ingest.extract.hidden import with_hidden
+from kb.ingest.extract.html_hidden import without_hidden
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.text import decode
 from kb.ingest.extract.tidy import detail
@@ -28,18 +30,20 @@ OPTIONS = ConversionOptions(
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    page = convert(decoded(source.read_bytes()), OPTIONS)
+    shown, hidden = without_hidden(decoded(source.read_bytes()))
+    page = convert(shown, OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
     text = IMAGE.sub(described, FRONT_MATTER.sub("", page.content or "")).strip()
     about = page.metadata.document if page.metadata else None
-    yield Part(
+    part = Part(
         "text",
         text,
         outcome=Outcome() if text else EMPTY,
         title=detail(about.title) or None if about else None,
         metadata=details(about) if about else {},
     )
+    yield from with_hidden(part, hidden)
 
 
 def described(image: re.Match[str]) -> str:

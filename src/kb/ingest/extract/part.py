@@ -29,6 +29,7 @@ class Part:
     metadata: Json = field(default_factory=dict)  # author and the like, when this part says it
     number: int = 1  # which of `total` parts this is
     total: int = 1
+    hidden: bool = False  # a reader of the file does not see this text
 
     def message(self) -> Json:
         """Everything but the text, as JSON."""

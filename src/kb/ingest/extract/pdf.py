@@ -10,8 +10,10 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from kb.errors import JobFailure
+from kb.ingest.extract.hidden import Hidden, with_hidden
 from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.pdf_hidden import is_picture, shown_and_hidden
 from kb.ingest.extract.tidy import one_line, real_title, tidy
 from kb.ingest.extract.tools import Ocr, Source
 from kb.nouns import Anchor, Json
@@ -25,8 +27,6 @@ MAX_TITLE = 200  # characters of a heading
 SEPARATOR = " > "  # between the parts of a heading path
 PAGE_CHARACTERS = 5_000_000
 SCANNED_BELOW = 32  # letters and digits: a page with more has a text of its own
-COVERS = 0.5  # of the page, by images: then the page is a picture of a page
-MAX_IMAGES = 1000  # of a page, that are looked at
 POINTS_PER_INCH = 72
 OCR_DPI = 200
 OCR_PIXELS = 12_000_000  # a page whose box is huge is rendered smaller
@@ -57,9 +57,9 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     details = document.get_metadata_dict()
     bookmarks, heads = outline(document), PageHeads()
     for index in range(total):
-        text, outcome = page_text(document, index, source, ocr)
+        text, outcome, hidden = page_text(document, index, source, ocr)
         heading = SEPARATOR.join(dict.fromkeys(filter(None, (bookmarks[index], heads.of(text)))))
-        yield Part(
+        page = Part(
             name=f"page {index + 1}",
             text=text,
             anchor=Anchor(page=index + 1, heading=heading or None),
@@ -69,6 +69,7 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
             number=index + 1,
             total=total,
         )
+        yield from with_hidden(page, hidden)
 
 
 def opened(source: Source) -> pypdfium2.PdfDocument:
@@ -80,22 +81,22 @@ def opened(source: Source) -> pypdfium2.PdfDocument:
         raise JobFailure("corrupt", "The file starts like a PDF but cannot be read as one.") from None
 
 
-def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> tuple[str, Outcome]:
+def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> tuple[str, Outcome, Hidden]:
     try:
         page, notes = laid_open(document, index)
     except pypdfium2.PdfiumError:
-        return "", Outcome("failed", "the page cannot be read", "corrupt")
+        return "", Outcome("failed", "the page cannot be read", "corrupt"), Hidden()
     try:
-        own = own_text(page)
+        own, hidden = own_text(page)
         text = "\n".join(filter(None, (own, *notes)))
         if not source.force_ocr and not is_scan(page, own):
-            return text, Outcome() if text else EMPTY
+            return text, Outcome() if text else EMPTY, hidden
         found = ocr.read(rendered(page))
         if text and found.outcome.state == "empty":  # what stands on the page is all there is
-            return text, Outcome()
-        return "\n".join(filter(None, (found.text or own, *notes))), found.outcome
+            return text, Outcome(), hidden
+        return "\n".join(filter(None, (found.text or own, *notes))), found.outcome, hidden
     except pypdfium2.PdfiumError as error:
-        return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt")
+        return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt"), Hidden()
     finally:
         page.close()
 
@@ -127,30 +128,22 @@ def contents(annotation: Any) -> str:
     return text.raw.decode("utf-16-le", "ignore").rstrip("\0")
 
 
-def own_text(page: pypdfium2.PdfPage) -> str:
+def own_text(page: pypdfium2.PdfPage) -> tuple[str, Hidden]:
     written = page.get_textpage()
     try:
         count = written.count_chars()
         if count > PAGE_CHARACTERS:
             raise JobFailure("too_complex", f"A page of the PDF holds {count} characters.")
-        return tidy(CUT_WORD.sub("", written.get_text_range(0, count)))
+        shown, hidden = shown_and_hidden(page, written, count)
+        if hidden:
+            hidden.text = tidy(CUT_WORD.sub("", hidden.text))
+        return tidy(CUT_WORD.sub("", shown)), hidden
     finally:
         written.close()
 
 
 def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
-    if sum(character.isalnum() for character in text) >= SCANNED_BELOW:
-        return False
-    width, height = page.get_size()
-    covered = 0.0  # a scan may come in strips
-    for image in islice(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE]), MAX_IMAGES):
-        if image.level:  # inside a form, whose place on the page its bounds do not tell
-            return True
-        left, bottom, right, top = image.get_bounds()
-        covered += (right - left) * (top - bottom)
-        if covered > COVERS * width * height:
-            return True
-    return False
+    return sum(character.isalnum() for character in text) < SCANNED_BELOW and is_picture(page)
 
 
 def rendered(page: pypdfium2.PdfPage) -> "Image":

@@ -11,7 +11,7 @@ from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tables import markdown_table
 from kb.ingest.extract.tidy import one_line, tidy
 from kb.ingest.extract.tools import Ocr, Source
-from kb.ingest.extract.xml import attribute, local, relation_id
+from kb.ingest.extract.xml import OFF, attribute, local, relation_id
 from kb.nouns import Anchor
 
 BREAKS = {"br": "\n", "tab": "\t"}
@@ -26,7 +26,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     title = package.title
     authors = comment_authors(package)
     for number, name in enumerate(slides, 1):
-        text, outcome = slide_text(package, name, authors)
+        text, outcome, hidden = slide_text(package, name, authors)
         yield Part(
             name=f"slide {number}",
             text=text,
@@ -36,6 +36,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             metadata=package.metadata if number == 1 else {},
             number=number,
             total=len(slides),
+            hidden=hidden,
         )
 
 
@@ -57,18 +58,21 @@ def slide_names(package: Package) -> list[str]:
     return [relation.target for relation in listed if relation and package.has(relation.target)]
 
 
-def slide_text(package: Package, name: str, authors: dict[str, str]) -> tuple[str, Outcome]:
+def slide_text(package: Package, name: str, authors: dict[str, str]) -> tuple[str, Outcome, bool]:
+    """What a slide says, how reading it went, and whether it is skipped when the presentation is shown."""
     try:
-        text = "\n\n".join(filter(None, slide_blocks(package, name, authors)))
+        root = package.xml(name)
+        text = "\n\n".join(filter(None, slide_blocks(package, name, root, authors)))
     except JobFailure as failure:
         if failure.code != "corrupt":
             raise
-        return "", Outcome("failed", failure.message, failure.code)  # the other slides may be whole
-    return text, Outcome() if text else EMPTY
+        return "", Outcome("failed", failure.message, failure.code), False  # the other slides may be whole
+    if text and attribute(root, "show") in OFF:
+        return text, Outcome("ok", "the slide is hidden"), True
+    return text, Outcome() if text else EMPTY, False
 
 
-def slide_blocks(package: Package, name: str, authors: dict[str, str]) -> Iterator[str]:
-    root = package.xml(name)
+def slide_blocks(package: Package, name: str, root: etree._Element, authors: dict[str, str]) -> Iterator[str]:
     blocks = [block for tree in root.iter("{*}spTree") for block in shapes(tree)]
     # The title comes first, wherever its shape stands in the file.
     yield from (text for is_title, text in blocks if is_title)

@@ -14,6 +14,7 @@ from python_calamine import (
     CalamineWorkbook,
     PasswordError,
     SheetTypeEnum,
+    SheetVisibleEnum,
     WorksheetNotFound,
 )
 
@@ -42,16 +43,19 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     workbook = opened(source)
     remarks = sheet_remarks(package)
     total = len(workbook.sheet_names)
+    visible = {sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible}
     for number, name in enumerate(workbook.sheet_names, 1):
         about = partial(
             Part, f"sheet {name}", title=package.title, metadata=package.metadata, number=number, total=total
         )
+        outcome = Outcome() if name in visible else Outcome("ok", "the sheet is hidden")
         found = False
         try:
             for heading, text in chain(cells(workbook, name), remarks.get(name, ())):
                 # The sheet's name is searched like a heading, and opens its text.
                 path = HEADING.join(filter(None, (name, heading)))
-                yield about(text if found else f"{name}\n{text}", Anchor(sheet=name, heading=path))
+                told = text if found else f"{name}\n{text}"
+                yield about(told, Anchor(sheet=name, heading=path), outcome, hidden=name not in visible)
                 found = True
         except CalamineError as error:
             reason = f"the sheet cannot be read: {str(error)[:200]}"

@@ -71,6 +71,8 @@ def found(hit: Json) -> Json:
         about["page_num"] = hit["anchor"]["page"]
     if "metadata" in hit["anchor"]:
         about["from_metadata"] = True
+    if "hidden" in hit:  # a reader of the original does not see the text
+        about["hidden"] = True
     if "also_in" in hit:  # the shape of a result is the contract's, its metadata is open
         about["also_in"] = [copied(copy) for copy in hit["also_in"]]
     return {
