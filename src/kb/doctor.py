@@ -5,6 +5,7 @@ makes again what can be made from the text; a document is never deleted.
 """
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,9 @@ from kb.store import chunks, documents, health, jobs
 from kb.store.backend import Database, Mender, Row, Salvage, Transaction
 from kb.store.health import Coverage
 from kb.store.originals import Originals, in_use
+from kb.store.stored import checked_id
+
+log = logging.getLogger(__name__)
 
 NAMED = 5  # things of one kind that a message lists
 PATIENCE = 30.0  # seconds to wait for another examination
@@ -87,6 +91,7 @@ class Doctor:
         yield "unpublished chunks", self._unpublished
         yield "stored rows", self._rows
         yield "passages", self._passages
+        yield "ids", self._ids
         yield "full-text index", self._fulltext
         yield "full-text rows missing", self._fulltext_missing
         yield "full-text rows of no chunk", self._fulltext_stray
@@ -178,7 +183,8 @@ class Doctor:
         """Passages that are not as they were cut; they are cut again from the text of their document."""
         with self._database.read() as tx:
             changed = tx.changed_rows()
-            wrong, about = changed.get("chunks", []), health.with_damage(tx, changed)
+            about = health.with_damage(tx, changed)
+            wrong = sorted({*changed.get("chunks", ()), *chunks.wild(tx)})
             unsound = {*about.get("text of document", ()), *about.get("version of note", ())}
             owners = set(health.documents_of(tx, wrong)) - unsound
         fixed = 0
@@ -186,9 +192,14 @@ class Doctor:
             for document_id in sorted(owners):
                 self._cut_again(document_id)
             with self._database.read() as tx:
-                fixed = len(wrong) - len(tx.changed_rows().get("chunks", []))
+                fixed = len(wrong) - len({*tx.changed_rows().get("chunks", ()), *chunks.wild(tx)})
         message = "{n} passages are not as they were cut from their document's text; the first is passage {first}."
         return found(wrong, message, fixed)
+
+    def _ids(self, *, fix: bool) -> Finding:  # noqa: ARG002 (an id that was given stays given)
+        with self._database.read() as tx:
+            checked_id(tx.chunk_ids_given() + 1)
+        return Finding()
 
     # What is made from the chunks
 
@@ -392,6 +403,9 @@ def tried(name: str, examination: Examination, *, fix: bool) -> Check:
         finding = examination(fix=fix)
     except KBError as error:
         finding = Finding(1, error.message)
+    except Exception as error:  # what is damaged may break anything that looks at it
+        log.exception("the check of %s broke", name)
+        finding = Finding(1, f"This cannot be checked, so something is damaged ({type(error).__name__}: {error}).")
     ok = finding.fixed >= finding.problems
     return Check(name, ok, finding.problems, finding.message, finding.fixed)
 

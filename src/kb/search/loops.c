@@ -54,7 +54,7 @@ int64_t loops_located(const int32_t *chunk_ids, const uint16_t *counts, int64_t 
                       const bool *alive, int64_t held, int32_t *places, uint16_t *their_counts) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t place = chunk_ids[i] < known ? where[chunk_ids[i]] : -1;
+        int64_t place = chunk_ids[i] >= 0 && chunk_ids[i] < known ? where[chunk_ids[i]] : -1;
         if (place < 0 || place >= held || !alive[place]) continue;
         places[found] = (int32_t)place;
         their_counts[found++] = counts[i];

@@ -22,6 +22,7 @@ from kb.search import loops
 from kb.search.live import Snapshot
 from kb.search.scope import Scope
 from kb.store.backend import Postings, Transaction
+from kb.store.stored import HIGHEST_ID
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
 LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
@@ -42,8 +43,11 @@ class Compact:
 
     @staticmethod
     def of(postings: Postings) -> "Compact":
-        counts = np.minimum(postings.counts, np.iinfo(np.uint16).max)
-        return Compact(postings.chunk_ids.astype(np.int32), counts.astype(np.uint16))
+        ids, counts = postings.chunk_ids, np.minimum(postings.counts, np.iinfo(np.uint16).max)
+        if len(ids) and (ids[0] < 0 or ids[-1] > HIGHEST_ID):  # in a damaged index
+            held = (ids >= 0) & (ids <= HIGHEST_ID)
+            ids, counts = ids[held], counts[held]
+        return Compact(ids.astype(np.int32), counts.astype(np.uint16))
 
     def upto(self, chunk_id: int) -> "Compact":
         known = int(np.searchsorted(self.chunk_ids, chunk_id, side="right"))

@@ -5,6 +5,7 @@ are being written, or were left behind by a process that died and are swept at s
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 
 from kb.nouns import Anchor, Chunk, Explanation, Hit, made
 from kb.store.backend import Database, Row, Transaction, Vector, listed
+from kb.store.stored import HIGHEST_ID, checked_id, readable
+
+log = logging.getLogger(__name__)
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms,
@@ -39,6 +43,11 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
 LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
 """
+WILD = """
+SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ WHERE c.id NOT BETWEEN 1 AND :highest OR d.id NOT BETWEEN 1 AND :highest OR c.terms NOT BETWEEN 0 AND :terms
+"""
+MOST_TERMS = 2**24  # of one passage: far more than fit in
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
 # One search hit each: the passage, what the answer says about its document, and its text's key if another has it too.
 HITS = """
@@ -104,7 +113,7 @@ def add(
     ids = []
     for chunk in chunks:
         anchor = chunk.anchor
-        chunk_id = int(
+        chunk_id = checked_id(
             tx.value(
                 INSERT,
                 {
@@ -199,7 +208,8 @@ def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
     if not chunk_ids:
         return {}
     names, params = listed(map(int, chunk_ids))
-    return {row[0]: passage_of(row) for row in database.glance(HITS.format(ids=names), params)}
+    with readable("passages"):
+        return {row[0]: passage_of(row) for row in database.glance(HITS.format(ids=names), params)}
 
 
 def with_text_keys(database: Database, keys: Sequence[int]) -> dict[int, list[int]]:
@@ -248,9 +258,20 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
 
 
 def live(tx: Transaction) -> LiveChunks:
-    ids, owners, terms, starts = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE).T
+    """Those with a wild id, owner or length are left out: the doctor names them."""
+    found = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE)
+    numbers = found[:, :3]
+    held = ((numbers >= (1, 1, 0)) & (numbers <= (HIGHEST_ID, HIGHEST_ID, MOST_TERMS))).all(axis=1)
+    if not held.all():
+        log.warning("%d passages have ids or lengths that cannot be; `kb doctor` names them", np.count_nonzero(~held))
+    ids, owners, terms, starts = found[held].T
     order = np.argsort(ids)
     return LiveChunks(ids[order], owners[order], terms[order].astype(np.int32), starts[order] == NOWHERE)
+
+
+def wild(tx: Transaction) -> list[int]:
+    """Published chunks whose own id, document or number of terms the index in memory cannot hold."""
+    return tx.column(WILD, {"highest": HIGHEST_ID, "terms": MOST_TERMS})
 
 
 def anchor_of(row: Row) -> Anchor:

@@ -23,6 +23,7 @@ from kb.nouns import (
     TagCount,
 )
 from kb.store.backend import Row, Transaction, listed
+from kb.store.stored import checked_id, readable
 from kb.times import now
 
 FIND = "SELECT * FROM published WHERE {column} = :ref"
@@ -97,7 +98,7 @@ class Content:
 
 def reserve(tx: Transaction) -> int:
     """An id for a document that is about to be written."""
-    return int(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
+    return checked_id(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
 
 
 def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> int:
@@ -269,25 +270,27 @@ def last_updated(tx: Transaction) -> str | None:
 def as_documents(tx: Transaction, rows: Sequence[Row], *, tagged: bool = True) -> list[Document]:
     """Without their tags unless `tagged`, for a database in which those cannot be read."""
     tags = tags_of(tx, [row["id"] for row in rows] if tagged else [])
-    return [
-        Document(
-            id=row["id"],
-            uid=row["uid"],
-            title=row["title"],
-            filename=row["filename"],
-            source_path=row["source_path"],
-            doc_type=row["doc_type"],
-            media_type=row["media_type"],
-            size_bytes=row["size_bytes"],
-            content_hash=row["content_hash"],
-            tags=tags[row["id"]] if tagged else [],
-            metadata=json.loads(row["metadata"]),
-            chunk_count=row["chunk_count"],
-            version=row["version"],
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-            processing_method=row["processing_method"],
-            ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
-        )
-        for row in rows
-    ]
+    with readable("documents"):
+        return [as_document(row, tags[row["id"]] if tagged else []) for row in rows]
+
+
+def as_document(row: Row, tags: list[str]) -> Document:
+    return Document(
+        id=row["id"],
+        uid=row["uid"],
+        title=row["title"],
+        filename=row["filename"],
+        source_path=row["source_path"],
+        doc_type=row["doc_type"],
+        media_type=row["media_type"],
+        size_bytes=row["size_bytes"],
+        content_hash=row["content_hash"],
+        tags=tags,
+        metadata=json.loads(row["metadata"]),
+        chunk_count=row["chunk_count"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        processing_method=row["processing_method"],
+        ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from kb.errors import Conflict, NotFound
 from kb.nouns import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
+from kb.store.stored import readable
 from kb.times import now, seconds_between, stamp
 
 MAX_CRASHES = 10  # of the whole engine, while one job ran
@@ -228,6 +229,11 @@ def counts(tx: Transaction) -> QueueCounts:
 
 
 def as_job(row: Row) -> Job:
+    with readable(f"job {str(row['id'])[:40]}"):
+        return job_of(row)
+
+
+def job_of(row: Row) -> Job:
     ended = row["finished_at"] is not None
     elapsed = seconds_between(row["started_at"], row["finished_at"] or now()) if row["started_at"] else 0.0
     share = row["completed_steps"] / row["total_steps"] if row["total_steps"] else 0.0

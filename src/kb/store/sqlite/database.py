@@ -18,12 +18,13 @@ import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
 
-from kb.errors import KBError, StorageFull, Unavailable, damaged
+from kb.errors import Conflict, KBError, StorageFull, Unavailable, damaged
 from kb.store.backend import Row
 from kb.store.sqlite import checksums
 from kb.store.sqlite.checksums import Changes
 from kb.store.sqlite.fulltext import VOCABULARY, SQLiteFullText, parsed
 from kb.store.sqlite.vectors import SQLiteVectors
+from kb.store.stored import readable
 
 BUSY_MS = 10_000
 MOST_FREE = 0.25  # of the file, and
@@ -94,10 +95,11 @@ class SQLiteTransaction:
     def integers(self, columns: Sequence[str], rest: str, params: Mapping[str, Any] | None = None) -> NDArray[np.int64]:
         row = " || ' ' || ".join(columns)
         found = self.value(f"SELECT group_concat({row}, ' ') FROM {rest}", params)
-        return parsed(found).reshape(-1, len(columns))
+        with readable("numbers"):
+            return parsed(found).reshape(-1, len(columns))
 
     def chunk_ids_given(self) -> int:
-        return int(self.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0)
+        return int(self.value("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'chunks'") or 0)
 
     def claim_job(self, lane: str, now: str) -> Row | None:
         return self.row(CLAIM, {"lane": lane, "now": now})
@@ -368,4 +370,4 @@ def raise_ours(error: apsw.Error) -> NoReturn:
         ) from error
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         raise damaged(f"The database file is damaged or is not one ({error}).") from error
-    raise KBError(f"The database refused a statement: {error}") from error
+    raise Conflict(f"The database refused a statement ({error}). `kb doctor` tells whether it is damaged.") from error

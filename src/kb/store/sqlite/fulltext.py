@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kb.arrays import lengths_of, starts_of
 from kb.store.backend import Postings
 from kb.store.sqlite import checksums
+from kb.store.stored import HIGHEST_ID, readable
 
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"
@@ -55,7 +56,8 @@ class SQLiteFullText:
 
     def postings(self, term: str) -> Postings:
         found = self._connection.execute(POSTINGS, (term,)).fetchone()
-        occurrences = parsed(found[0] if found else None)
+        with readable("full text"):
+            occurrences = parsed(found[0] if found else None)
         occurrences.sort(kind="stable")  # they are, but nothing promises it
         starts = starts_of(occurrences)
         return Postings(occurrences.take(starts), lengths_of(starts, len(occurrences)).astype(np.float32))
@@ -66,10 +68,11 @@ class SQLiteFullText:
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
         rows = self._connection.execute(
-            "SELECT rowid, title, heading, body FROM chunks_fts WHERE rowid > ? ORDER BY rowid LIMIT ?",
-            (chunk_id, limit),
+            "SELECT rowid, title, heading, body FROM chunks_fts WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
+            (chunk_id, HIGHEST_ID, limit),
         )
-        return [(int(id_), " ".join(columns).split()) for id_, *columns in rows]
+        with readable("full text"):
+            return [(int(id_), " ".join(columns).split()) for id_, *columns in rows]
 
 
 def parsed(numbers: str | None) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from kb.errors import damaged
 from kb.store.backend import Vector
 from kb.store.sqlite import checksums
 from kb.store.sqlite.fulltext import made_anew, parsed
+from kb.store.stored import readable
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,8 @@ class SQLiteVectors:
     def _stamped(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids, ascending, and the checksum of the vector of each."""
         found = self._connection.execute(STAMPED, (checksums.VECTORS,)).fetchone()
-        pairs = parsed(found[0] if found else None).reshape(-1, 2)
+        with readable("checksums"):
+            pairs = parsed(found[0] if found else None).reshape(-1, 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Vector]]:
@@ -110,21 +112,36 @@ class SQLiteVectors:
             for id_, vector in self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec"):
                 yield np.array([id_], np.int64), np.frombuffer(vector, "<f4")[None]
             return
-        for validity, rowids, vectors in self._connection.execute(BLOBS):
-            valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(np.bool_)
-            ids = np.frombuffer(rowids, "<i8")
-            rows = np.frombuffer(vectors, "<f4").reshape(len(ids), -1)
-            yield (ids, rows) if valid.all() else (ids[valid], rows[valid])
+        for blobs in self._connection.execute(BLOBS):
+            try:
+                valid, ids, rows = taken_apart(*blobs)
+            except (TypeError, ValueError):
+                log.warning("a block of vectors is damaged; `kb doctor --fix` makes them again")
+            else:
+                yield (ids, rows) if valid.all() else (ids[valid], rows[valid])
 
     def _kept_in_blobs(self) -> bool:
         try:
             some: list[Any] = self._connection.execute(SOME_ROWS).fetchall()
         except apsw.SQLError:
             return False
-        return all(
-            np.frombuffer(rowids, "<i8")[offset] == id_ and vectors[offset * len(row) : (offset + 1) * len(row)] == row
-            for id_, offset, rowids, vectors, row in some
-        )
+        try:
+            return all(
+                np.frombuffer(rowids, "<i8")[offset] == id_
+                and vectors[offset * len(row) : (offset + 1) * len(row)] == row
+                for id_, offset, rowids, vectors, row in some
+            )
+        except (TypeError, ValueError, IndexError):
+            return False
+
+
+def taken_apart(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[NDArray[np.bool_], NDArray[np.int64], Vector]:
+    """Which places of a block are taken, by which chunk, and the vector of each place."""
+    ids = np.frombuffer(rowids, "<i8")
+    valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(np.bool_)
+    if len(valid) != len(ids) or not len(ids):
+        raise ValueError(f"{len(ids)} ids for {len(valid)} places")
+    return valid, ids, np.frombuffer(vectors, "<f4").reshape(len(ids), -1)
 
 
 @contextmanager
