@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz soak conformance extraction
+.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz fuzz-database soak conformance extraction
 
 setup: $(STAMP)
 
@@ -52,6 +52,10 @@ crash: setup
 
 fuzz: setup
 	KB_FUZZ_EXAMPLES=600 $(BIN)/pytest -s tests/api/test_openapi.py
+
+# Damaged databases under the address sanitizer: needs gcc with libasan. ARGS="--seed 7 --cases 1" repeats one of them.
+fuzz-database: setup
+	PYTHONPATH=tests $(BIN)/python -m damaged $(ARGS)
 
 soak: setup
 	$(BIN)/python -m benchmarks.soak $(ARGS)
