@@ -11,7 +11,7 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 # What is not named here stays out: the engine, its store and its model.
 COPY src/kb/__init__.py src/kb/client.py src/kb/connections.py src/kb/errors.py src/kb/gate.py src/kb/invisible.py src/kb/logs.py \
-     src/kb/measures.py src/kb/nouns.py src/kb/place.py src/kb/protocol.py src/kb/serving.py src/kb/settings.py src/kb/times.py src/kb/
+     src/kb/measures.py src/kb/metadata.py src/kb/nouns.py src/kb/place.py src/kb/protocol.py src/kb/serving.py src/kb/settings.py src/kb/times.py src/kb/
 COPY src/kb/cli src/kb/cli
 COPY src/kb/mcp src/kb/mcp
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \

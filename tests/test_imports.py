@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
-BASE = {"nouns", "errors", "invisible", "place", "settings", "times", "logs", "measures"}
+BASE = {"nouns", "errors", "invisible", "metadata", "place", "settings", "times", "logs", "measures"}
 HELPERS = {"arrays", "cores", "precedence"}
 PARTS = HELPERS | {"bulk", "embed", "encoder", "model", "runtimes", "store", "terms", "tokens", "warm"}
 WORK = {"jobs", "ingest", "search"}

@@ -99,6 +99,7 @@ class Doctor:
         yield "vectors of no chunk", self._vectors_stray
         yield "chunk counts", self._chunk_counts
         yield "metadata", self._metadata
+        yield "metadata limits", self._metadata_limits
         yield "originals missing", self._originals_missing
         yield "originals damaged", self._originals_damaged
         yield "originals of no document", self._originals_stray
@@ -291,6 +292,14 @@ class Doctor:
         fixed = sum(self._cut_again(document_id) for document_id in missing) if fix else 0
         message = "The metadata of {n} documents cannot be searched yet; first document {first}. `kb doctor --fix`."
         return found(missing, message, fixed)
+
+    def _metadata_limits(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can say what is to go)
+        with self._database.read() as tx:
+            beyond = health.metadata_beyond_limits(tx)
+        if not beyond:
+            return Finding()
+        some = ", ".join(map(str, beyond[:10])) + (" and others" if len(beyond) > 10 else "")
+        return Finding(message=f"Documents with more metadata than is shown: {some}. Add them again with less.")
 
     def _cut_again(self, document_id: int) -> bool:
         """Make a document's chunks anew from its text, unless it changes or goes away meanwhile."""

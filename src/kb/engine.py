@@ -17,8 +17,9 @@ from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
-from kb.ingest.request import AddRequest, give_tags, known, note_request, settled, supersede
+from kb.ingest.request import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
 from kb.jobs.queue import Queue
+from kb.metadata import excess
 from kb.nouns import (
     MAX_NOTE_BYTES,
     Accepted,
@@ -174,6 +175,8 @@ class Engine:
             found = known(tx, request)
             if found is not None and found.refusal:
                 raise Conflict(found.refusal, document_id=found.row["id"], current_version=found.row["version"])
+            if request.metadata and (too_much := excess(given_metadata(found, request))):
+                raise InvalidRequest(too_much)
             tagged = found is not None and found.holds and give_tags(tx, found.row, request)
             if found is not None and settled(found, request):
                 outcome: AddOutcome = "kept" if found.kept else "updated" if tagged else "unchanged"
@@ -301,7 +304,7 @@ class Engine:
                     media_type=held.media_type,
                     content_hash=data.content_hash,
                     size_bytes=data.size_bytes,
-                    metadata=held.metadata,
+                    metadata=json.loads(row["metadata"]),
                     given=json.loads(row["given"]),
                     processing_method=held.processing_method,
                     ledger=[ledger_entry(part)],

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kb import times
 from kb.errors import InvalidRequest
+from kb.metadata import excess
 from kb.nouns import (
     DOC_TYPES,
     MAX_WAIT_SECONDS,
@@ -40,6 +41,8 @@ def real_tag(tag: str) -> str:
 
 
 def real_metadata(metadata: Json) -> Json:
+    if too_much := excess(metadata):
+        raise ValueError(too_much)
     real_text(json.dumps(metadata, ensure_ascii=False, allow_nan=False))  # NaN is no JSON, though Python reads it
     return metadata
 
@@ -50,7 +53,9 @@ Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_te
 Tags = Annotated[list[Tag], Field(max_length=100)]
 Title = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(real_text)]
 SourcePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(real_text)]
-Metadata = Annotated[dict[str, Any], AfterValidator(real_metadata)]
+Metadata = Annotated[
+    dict[str, Any], Field(description="At most 32 levels deep and 64 KB."), AfterValidator(real_metadata)
+]
 ReplaceTags = Annotated[
     bool, Field(description="The given tags replace those that the document has; else they are added to them.")
 ]

@@ -25,7 +25,10 @@ JobId = Annotated[str, Path(description="The job's uuid.", max_length=200)]
 def multipart_schema() -> dict[str, Any]:
     schema = FileForm.model_json_schema()
     schema["properties"]["file"] = {"type": "string", "format": "binary"}
-    schema["properties"]["metadata"] = {"type": "string", "description": "A JSON object."}
+    schema["properties"]["metadata"] = {
+        "type": "string",
+        "description": "A JSON object, at most 32 levels deep and 64 KB.",
+    }
     return schema | {"required": ["file"]}
 
 

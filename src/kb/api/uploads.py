@@ -172,6 +172,8 @@ def json_field(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError as wrong:
         raise InvalidRequest(f"The field {name!r} is not valid JSON: {wrong}") from wrong
+    except RecursionError as wrong:
+        raise InvalidRequest(f"The field {name!r} is nested too deeply.") from wrong
 
 
 def flag(name: str, text: str) -> bool:

@@ -112,7 +112,7 @@ def _every_place(
     text: str, layout: Layout, starts: "array[int]", budget: int, interrupt: Interrupt
 ) -> Iterator[_Place]:
     tokens = np.asarray(starts)
-    closed = _closed(layout, starts, least=budget // 4)
+    closed = _closed(layout, starts, budget // 4, interrupt)
     next_closed = next(closed, NOWHERE)
     joined = 0.0
     found = _outside_whole(breaks(text, layout, interrupt), layout.whole, starts, budget)
@@ -145,10 +145,10 @@ def _outside_whole(
             yield place
 
 
-def _closed(layout: Layout, starts: "array[int]", least: int) -> Iterator[int]:
+def _closed(layout: Layout, starts: "array[int]", least: int, interrupt: Interrupt) -> Iterator[int]:
     """The places that part two sections of level 1 or 2 which both are large enough to stand alone."""
     before, here = 0, None
-    for at, tokens in _major(layout, starts):
+    for at, tokens in _major(layout, starts, interrupt):
         if here is not None:
             if here[1] - before >= least and tokens - here[1] >= least:
                 yield here[0]
@@ -158,9 +158,10 @@ def _closed(layout: Layout, starts: "array[int]", least: int) -> Iterator[int]:
         yield here[0]
 
 
-def _major(layout: Layout, starts: "array[int]") -> Iterator[tuple[int, int]]:
+def _major(layout: Layout, starts: "array[int]", interrupt: Interrupt) -> Iterator[tuple[int, int]]:
     """The beginnings of sections of level 1 or 2, with the tokens before each."""
     for first in range(0, len(layout.at), AT_ONCE):
+        interrupt()
         levels = np.frombuffer(layout.levels[first : first + AT_ONCE], np.uint8)
         at = np.asarray(layout.at[first : first + AT_ONCE])[(levels == 1) | (levels == 2)]
         yield from zip(at.tolist(), np.searchsorted(np.asarray(starts), at).tolist(), strict=True)

@@ -29,6 +29,7 @@ from kb.ingest.request import (
 )
 from kb.ingest.sandbox import Sandbox
 from kb.ingest.steps import Steps
+from kb.metadata import MAX_BYTES, excess, fitted, size_of
 from kb.nouns import AddOutcome, LedgerEntry
 from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
@@ -140,6 +141,10 @@ class Pipeline:
         if not draft.expected:
             raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
         assert draft.title is not None
+        if request.metadata and (too_much := excess(draft.given)):  # together with what another job brought meanwhile
+            raise JobFailure("too_complex", too_much)
+        if draft.again is None:
+            draft.metadata = fitted(draft.metadata, MAX_BYTES - size_of(draft.given))
         draft.metadata |= draft.given
         self._embed(draft, self._preparer.metadata_passages(draft.metadata, draft.title), interrupt, steps)
         if draft.waiting:

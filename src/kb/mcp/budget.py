@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
+from kb.metadata import fitted
 from kb.nouns import Json
 
 # Bytes of a search answer by default. Three bytes or more make a token in any script: under 14,000 tokens.
 SEARCH_BYTES = 40_000
+BYTES_PER_TOKEN = 3
 
 
 def compact(answer: Any) -> str:
@@ -15,10 +17,13 @@ def compact(answer: Any) -> str:
 
 
 def fitting(results: list[Json], room: int = SEARCH_BYTES) -> list[Json]:
-    """As many of the results as there is room for, the first in any case."""
+    """As many of the results as there is room for; the first in any case, but not with metadata beyond it."""
     kept: list[Json] = []
     for result in results:
-        room -= len(compact(result).encode())
+        size = len(compact(result).encode())
+        if size > room and not kept and "metadata" in result:
+            result = result | {"metadata": fitted(result["metadata"], room // 4)}  # noqa: PLW2901
+        room -= size
         if room < 0 and kept:
             break
         kept.append(result)
@@ -27,4 +32,4 @@ def fitting(results: list[Json], room: int = SEARCH_BYTES) -> list[Json]:
 
 def estimated_tokens(text: str) -> int:
     """Roughly, and rather too many: the server has no tokenizer."""
-    return len(text.encode()) // 3 + 1
+    return len(text.encode()) // BYTES_PER_TOKEN + 1

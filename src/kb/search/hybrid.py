@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kb.embed import Embedder
 from kb.errors import KBError, is_damage
+from kb.metadata import remark
 from kb.nouns import Explanation, Hit, LegExplanation, SearchRequest, wire
 from kb.search import fuse
 from kb.search.candidates import Legs, candidates, first_of
@@ -210,21 +211,24 @@ class Searcher:
         fitting: list[Hit] = []
         left = max_tokens
         for hit in hits:
-            tokens = len(self._embedder.tokenizer.offsets(hit.text)) + self._tokens_of_copies(hit)
+            tokens = self._embedder.tokenizer.count(hit.text) + self._tokens_of_rest(hit)
             if tokens > left:
                 return fitting or [self._cut(hit, max_tokens)]
             fitting.append(hit)
             left -= tokens
         return fitting
 
-    def _tokens_of_copies(self, hit: Hit) -> int:
-        named = json.dumps(wire(hit.also_in), ensure_ascii=False) if hit.also_in else ""
-        return len(self._embedder.tokenizer.offsets(named))
+    def _tokens_of_rest(self, hit: Hit) -> int:
+        """What the names of its copies and its metadata take."""
+        rest = [*([wire(hit.also_in)] if hit.also_in else []), *([hit.metadata] if hit.metadata else [])]
+        return sum(self._embedder.tokenizer.count(json.dumps(one, ensure_ascii=False)) for one in rest)
 
     def _cut(self, hit: Hit, max_tokens: int) -> Hit:
         if hit.also_in:
             hit = replace(hit, also_in=None, also_in_more=len(hit.also_in) + (hit.also_in_more or 0))
         offsets = self._embedder.tokenizer.offsets(hit.text)
+        if hit.metadata and len(offsets) + self._tokens_of_rest(hit) > max_tokens:
+            hit = replace(hit, metadata=remark(list(hit.metadata)))
         if len(offsets) <= max_tokens:
             return hit
         return replace(hit, text=hit.text[: int(offsets[max_tokens - 1][1])], truncated=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.metadata import shown
 from kb.nouns import Anchor, Chunk, Explanation, Hit, made
 from kb.store.backend import Database, Row, Transaction, Vector, listed
 from kb.store.stored import HIGHEST_ID, checked_id, readable
@@ -243,7 +244,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
             "media_type": media_type,
             "text": text,
             "tags": json.loads(tags),
-            "metadata": json.loads(metadata) if metadata != "{}" else {},
+            "metadata": shown(metadata),
             "anchor": made(Anchor, anchor),
             "created_at": created_at,
             "updated_at": updated_at,

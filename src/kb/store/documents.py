@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.errors import NotFound
+from kb.metadata import shown
 from kb.nouns import (
     DocType,
     Document,
@@ -286,7 +287,7 @@ def as_document(row: Row, tags: list[str]) -> Document:
         size_bytes=row["size_bytes"],
         content_hash=row["content_hash"],
         tags=tags,
-        metadata=json.loads(row["metadata"]),
+        metadata=shown(row["metadata"]),
         chunk_count=row["chunk_count"],
         version=row["version"],
         created_at=row["created_at"],

@@ -103,6 +103,7 @@ def rows(tx: Transaction) -> Iterator[Row]:
 
 def line(tx: Transaction, row: Row, *, tagged: bool = True) -> Json:
     document: Json = wire(documents.as_documents(tx, [row], tagged=tagged)[0])
+    document["metadata"] = json.loads(row["metadata"])  # all of it, however much an older version took
     document["titled"] = bool(row["titled"])
     is_note = row["doc_type"] == "note"
     document["text"] = notes.text(tx, row["id"], row["version"]) if is_note else documents.text(tx, row["id"])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.metadata import MAX_BYTES, MAX_DEPTH, read
 from kb.store import chunks
 from kb.store.backend import Row, Transaction
 
@@ -38,6 +39,13 @@ SELECT d.id, d.title, d.metadata FROM published d
  WHERE d.metadata <> '{}' AND NOT EXISTS
        (SELECT 1 FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND c.start_at = -1)
  ORDER BY d.id
+"""
+# What only may be beyond the limits: `kb.metadata` says whether it is.
+LARGE_METADATA = """
+SELECT id, metadata FROM published
+ WHERE length(metadata) > :characters
+    OR length(metadata) - length(replace(replace(metadata, '{', ''), '[', '')) > :levels
+ ORDER BY id
 """
 # `accepted` is 0 for what came from v2, which kept no originals.
 FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM published WHERE doc_type <> 'note' ORDER BY id"
@@ -123,3 +131,9 @@ def without_metadata_passage(tx: Transaction) -> list[Row]:
 def files(tx: Transaction) -> list[Row]:
     """Every document that has an original, or had one."""
     return tx.rows(FILES)
+
+
+def metadata_beyond_limits(tx: Transaction) -> list[int]:
+    """The documents whose metadata is too deep or too large to be shown: an older version took any."""
+    rows = tx.rows(LARGE_METADATA, {"characters": MAX_BYTES // 4, "levels": MAX_DEPTH})
+    return [row["id"] for row in rows if read(row["metadata"]) is None]

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from kb.errors import InvalidRequest, KBError, Unavailable
-from kb.mcp.budget import estimated_tokens, fitting
+from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting
 from kb.mcp.contracts.arguments import (
     ChunkIndex,
     ChunkStored,
@@ -38,6 +38,7 @@ from kb.mcp.prompts import REMEMBER, search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
 from kb.mcp.uploads import CHUNK_BYTES, Upload
 from kb.mcp.work import ended, seen_through
+from kb.metadata import fitted
 from kb.nouns import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer, Status
 
 NOTE_WAIT_SECONDS = 20  # a note is searchable in far less; the answer says whether it is
@@ -269,21 +270,22 @@ def _short(answer: Json) -> Json:
 def _fitted(document: Json, first: int, max_tokens: int) -> Json:
     """The passages that the budget holds, at least one; a note's whole text only when it fits too."""
     kept: list[Json] = []
-    room = max_tokens
+    about = fitted(document["metadata"], max_tokens * BYTES_PER_TOKEN // 2)
+    room = max_tokens - estimated_tokens(compact(about)) if about else max_tokens
     for chunk in document["chunks"]:
         room -= estimated_tokens(chunk["text"])
         if room < 0 and kept:
             break
         kept.append(chunk)
-    fitted = document | {"chunks": kept}
+    short = document | {"chunks": kept, "metadata": about}
     if estimated_tokens(document.get("text") or "") > max_tokens:
-        fitted.pop("text")
+        short.pop("text")
     after = first + len(kept)
     if after < document["chunk_count"]:
-        fitted["notice"] = (
+        short["notice"] = (
             f"Passages {first} to {after - 1} of {document['chunk_count']}; continue with first_chunk={after}."
         )
-    return fitted
+    return short
 
 
 Kb.tools = tools_of(Kb)
