@@ -156,22 +156,77 @@ def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: S
     queue = Queue(database)
     submit(database, queue, "deadly")
     submit(database, queue, "harmless")
-    for _ in range(jobs.MAX_CRASHES):
-        row = claim(database)
+    for lane, status in (("small", "queued"), ("large", "failed")):
+        row = claim(database, lane)
         assert row is not None
         assert row["id"] == "deadly"
         with database.write() as tx:
             jobs.recover(tx)  # as a start does after the process died
+        assert queue.get("deadly").status == status
     deadly, harmless = queue.get("deadly"), queue.get("harmless")
-    assert (deadly.status, deadly.error and deadly.error.code) == ("failed", "crashed")
+    assert deadly.error
+    assert deadly.error.code == "crashed"
+    assert "ended twice" in deadly.error.message
     assert (harmless.status, harmless.attempts) == ("queued", 0)
     assert queue.retry("deadly").status == "queued"
+    assert queue.get("deadly").error is None
+
+
+def test_jobs_that_ran_when_the_engine_died_go_on_one_after_the_other(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    for name in ("innocent", "deadly"):
+        submit(database, queue, name)
+        claim(database)
+    with database.write() as tx:
+        jobs.recover(tx)
+    assert claim(database) is None
+    first = claim(database, "large")  # there is one worker of this lane
+    assert first is not None
+    assert first["id"] == "innocent"
+    with database.write() as tx:
+        jobs.complete(tx, "innocent", None, None, 0)
+    claim(database, "large")
+    with database.write() as tx:
+        jobs.recover(tx)
+    assert [queue.get(name).status for name in ("innocent", "deadly")] == ["completed", "failed"]
+
+
+def test_waiting_for_better_times_is_no_crash(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+    submit(database, queue, "patient")
+    for _ in range(5):
+        claim(database)
+        queue.postpone("patient", 0)
+    claim(database)
+    with database.write() as tx:
+        jobs.recover(tx)
+    assert queue.get("patient").status == "queued"
+
+
+def test_a_job_that_gets_no_memory_says_so(database: SQLiteDatabase) -> None:
+    queue = Queue(database)
+
+    def run(_: Row, __: object) -> None:
+        raise MemoryError
+
+    worker = Worker(queue, run, Precedence())
+    worker.start()
+    try:
+        submit(database, queue, "large")
+        deadline = time.monotonic() + 30
+        while not queue.get("large").ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        worker.stop()
+    error = queue.get("large").error
+    assert error
+    assert error.code == "out_of_memory"
 
 
 def test_being_put_back_is_no_attempt(database: SQLiteDatabase) -> None:
     queue = Queue(database)
     submit(database, queue, "interrupted")
-    for _ in range(2 * jobs.MAX_CRASHES):
+    for _ in range(5):
         claim(database)
         queue.put_back("interrupted")
     claim(database)

@@ -97,6 +97,10 @@ class Worker:
             self._record(lambda: self._queue.postpone(job["id"], wait))
             return
         log.error("job %s failed", job["id"], exc_info=error)
+        if isinstance(error, MemoryError):
+            message = "The engine got no more memory for it. Split it into smaller parts, or give kb more memory."
+            self._record(lambda: self._queue.fail(job["id"], "out_of_memory", message))
+            return
         message = error.message if isinstance(error, KBError) else f"{type(error).__name__}: {error}"
         self._record(lambda: self._queue.fail(job["id"], "internal", message))
 

@@ -11,7 +11,7 @@ from kb.store.backend import Row, Transaction
 from kb.store.stored import readable
 from kb.times import now, seconds_between, stamp
 
-MAX_CRASHES = 10  # of the whole engine, while one job ran
+MAX_REINDEX_CRASHES = 10  # of the whole engine, while the index was made anew: that cannot be done without
 
 INSERT = """
 INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, outcome, created_at,
@@ -75,11 +75,17 @@ UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' E
                 started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
  WHERE status = 'running' AND (id = :id OR :id IS NULL)
 """
-# Once is an accident; a job that was running each time the engine died is likely to be the reason.
+# Once is an accident; a job that was running when the engine died again is likely to be the reason.
 GIVE_UP = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = 'crashed',
-       error_message = 'The engine ended ' || attempts || ' times while this job ran. Retry it to try once more.'
- WHERE status = 'running' AND cancelling = 0 AND attempts >= :most
+       error_message = 'The engine ended twice while this job ran: it crashed, was killed, or ran out of memory. '
+                       || 'The job is not tried again by itself. Retry it, or split what it adds into smaller parts.'
+ WHERE status = 'running' AND cancelling = 0
+   AND CASE kind WHEN 'reindex' THEN attempts >= :most ELSE error_code = 'crashed' END
+"""
+# What ran beside it may be the reason, too: so those that ran together go on one after the other.
+SUSPECT = """
+UPDATE jobs SET error_code = 'crashed', lane = 'large' WHERE status = 'running' AND kind <> 'reindex'
 """
 
 
@@ -218,8 +224,9 @@ def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
 
 
 def recover(tx: Transaction) -> None:
-    """After a start: whatever was running runs again, but not for ever."""
-    tx.run(GIVE_UP, {"now": now(), "most": MAX_CRASHES})
+    """After a start: what was running runs again, once."""
+    tx.run(GIVE_UP, {"now": now(), "most": MAX_REINDEX_CRASHES})
+    tx.run(SUSPECT)
     tx.run(PUT_BACK, {"now": now(), "id": None, "uncounted": 0})
 
 
@@ -250,7 +257,7 @@ def job_of(row: Row) -> Job:
         document_id=row["document_id"],
         uid=row["uid"],
         chunks_created=row["chunks_created"],
-        error=JobError(row["error_code"], row["error_message"]) if row["error_code"] else None,
+        error=JobError(row["error_code"], row["error_message"]) if row["status"] == "failed" else None,
         attempts=row["attempts"],
         created_at=row["created_at"],
         started_at=row["started_at"],
