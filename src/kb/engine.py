@@ -18,6 +18,7 @@ from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.request import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
+from kb.ingest.written import Written
 from kb.jobs.queue import Queue
 from kb.metadata import excess
 from kb.nouns import (
@@ -293,7 +294,8 @@ class Engine:
                 return None
             if row["content_hash"] != data.content_hash:
                 revision = chunks.next_revision(tx, row["id"])
-                written = list(zip(chunks.add(tx, row["id"], revision, prepared), prepared, strict=True))
+                written = Written()
+                written.add(chunks.add(tx, row["id"], revision, prepared), prepared)
                 held = documents.as_documents(tx, [row])[0]
                 content = Content(
                     title=title,

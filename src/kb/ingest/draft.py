@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from kb.errors import JobFailure
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import Finish, Placed
+from kb.ingest.written import Written
 from kb.invisible import tag_characters
 from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store.backend import Row
-from kb.store.chunks import NewChunk
 
 # Of a document: the vectors of more would fill a gigabyte. 100 MB of English have 130,000, of punctuation 500,000.
 MAX_CHUNKS = 600_000
@@ -32,7 +32,7 @@ class Draft:
     waiting: list[Placed] = field(default_factory=list)  # passages that are to be embedded next
     begun: deque[Finish] = field(default_factory=deque)  # batches that are being embedded
     handed_in: int = 0  # passages that are embedded or being embedded
-    written: list[tuple[int, NewChunk]] = field(default_factory=list)
+    written: Written = field(default_factory=Written)
 
     @property
     def text(self) -> str:

@@ -201,7 +201,7 @@ class Pipeline:
                 if not documents.exists(tx, draft.document_id):
                     raise MovedError
                 ids = chunks.add(tx, draft.document_id, draft.revision, batch)
-                draft.written += zip(ids, batch, strict=True)
+            draft.written.add(ids, batch)
             steps.embedded(len(draft.written), draft.expected)
 
     def _parts(self, job: Row, request: AddRequest, interrupt: Callable[[], None]) -> Generator[Part, None, None]:

@@ -1,14 +1,12 @@
 """The moment a content becomes the document's: one short transaction, then the index in memory follows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from kb.errors import KBError
+from kb.ingest.written import Written
 from kb.store import chunks, documents
 from kb.store.backend import Transaction, Vector
-from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 
 
@@ -20,7 +18,7 @@ class LiveIndex(Protocol):
         document_id: int,
         chunk_ids: Sequence[int],
         terms: Sequence[int],
-        vectors: Vector,
+        vectors: Callable[[Vector], None],
         of_metadata: Sequence[bool],
     ) -> None: ...
     def remove(self, document_id: int) -> None: ...
@@ -37,18 +35,18 @@ class Publisher:
         document_id: int,
         content: Content,
         revision: int,
-        written: Sequence[tuple[int, NewChunk]],
+        written: Written,
     ) -> None:
         """The chunks of this revision replace those that were published; what others are still writing stays theirs."""
         if chunks.count(tx, document_id, revision) != len(written):
             raise KBError(f"Chunks of document {document_id} are missing; nothing was changed. Retry the job.")
         old = documents.publish(tx, document_id, content, revision, len(written))
         chunks.remove_unpublished(tx, document_id, old)
-        ids = [chunk_id for chunk_id, _ in written]
-        lengths = [chunk.terms for _, chunk in written]
-        vectors = np.stack([chunk.vector for _, chunk in written])
-        of_metadata = [chunk.of_metadata for _, chunk in written]
-        tx.after_commit(lambda: self._index.replace(document_id, ids, lengths, vectors, of_metadata))
+        tx.after_commit(
+            lambda: self._index.replace(
+                document_id, written.ids, written.terms, lambda into: written.fill(tx, into), written.of_metadata
+            )
+        )
 
     def remove(self, tx: Transaction, document_id: int) -> int:
         """Take a document out of everything; how many chunks it had."""

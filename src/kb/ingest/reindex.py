@@ -17,6 +17,7 @@ import numpy as np
 from kb.ingest.chunk import Kind
 from kb.ingest.extract import FORMATS, Part
 from kb.ingest.prepare import Placed, PlacedPassages, Preparer
+from kb.ingest.written import Written
 from kb.invisible import tag_characters
 from kb.nouns import Anchor, Chunk, DocType, Document
 from kb.store import chunks, documents, jobs, meta
@@ -24,6 +25,7 @@ from kb.store.backend import Database, Row, Transaction, Vector
 from kb.store.chunks import NewChunk
 
 DOCUMENTS_AHEAD = 8  # that are being embedded while another is written
+CHARACTERS_AHEAD = 2**22  # of their texts: a large document waits alone
 SWEEP_BATCH = 50  # documents whose old chunks are removed at a time, so that no writer waits long
 
 
@@ -47,6 +49,7 @@ class Begun:
 
     document_id: int
     old_revision: int
+    characters: int
     batches: Iterator[list[NewChunk]]
 
 
@@ -57,7 +60,7 @@ class Remade:
     document_id: int
     old_revision: int
     revision: int
-    written: list[tuple[int, NewChunk]]
+    written: Written
 
 
 class Reindexer:
@@ -105,7 +108,7 @@ class Reindexer:
         for document_id in self._progress(job):
             if (one := self._begin(document_id, interrupt)) is not None:
                 begun.append(one)
-            if len(begun) > DOCUMENTS_AHEAD:
+            while len(begun) > DOCUMENTS_AHEAD or sum(one.characters for one in begun) > CHARACTERS_AHEAD:
                 yield self._remake(begun.popleft(), interrupt, taken)
         while begun:
             yield self._remake(begun.popleft(), interrupt, taken)
@@ -119,13 +122,13 @@ class Reindexer:
             text = documents.text(tx, document_id)
             old = chunks.of_document(tx, document_id, 0, None)
         passages = passages_again(self._preparer, document, text, old, interrupt)
-        return Begun(document_id, row["revision"], self._preparer.batches(passages, document.title))
+        return Begun(document_id, row["revision"], len(text), self._preparer.batches(passages, document.title))
 
     def _remake(self, begun: Begun, interrupt: Callable[[], None], taken: list[tuple[int, int]]) -> Remade | None:
         """Write a document's new chunks where nobody sees them."""
         document_id = begun.document_id
         revision: int | None = None
-        written: list[tuple[int, NewChunk]] = []
+        written = Written(vectors=None)
         for batch in begun.batches:
             interrupt()
             with self._database.write(durable=False) as tx:
@@ -135,7 +138,7 @@ class Reindexer:
                     revision = chunks.next_revision(tx, document_id)
                     taken.append((document_id, revision))
                 ids = chunks.add(tx, document_id, revision, batch, vectors=not self._fresh)
-            written += zip(ids, batch, strict=True)
+            written.add(ids, batch)
         return Remade(document_id, begun.old_revision, revision, written) if revision else None
 
     def _swap(self, tx: Transaction, one: Remade) -> bool:
@@ -143,26 +146,25 @@ class Reindexer:
         return documents.move_revision(tx, one.document_id, one.old_revision, one.revision, len(one.written))
 
     def _settle(self, tx: Transaction, job: Row, swapped: list[Remade]) -> None:
-        written = [(one.document_id, chunk_id, chunk) for one in swapped for chunk_id, chunk in one.written]
+        written = [one.written for one in swapped]
+        ids = [chunk_id for one in written for chunk_id in one.ids]
+        vectors = np.concatenate(
+            [np.empty((0, self._preparer.dimensions), np.float32), *(some for one in written for some in one.vectors)]
+        )
         if self._fresh:
             tx.vectors.clear(self._preparer.dimensions)
-            for _, chunk_id, chunk in written:
-                tx.vectors.add(chunk_id, chunk.vector)
+            for chunk_id, vector in zip(ids, vectors, strict=True):
+                tx.vectors.add(chunk_id, vector)
         meta.record(tx, self._preparer.versions)
-        jobs.complete(tx, job["id"], None, None, len(written))
-        vectors = (
-            np.stack([chunk.vector for _, _, chunk in written])
-            if written
-            else np.empty((0, self._preparer.dimensions), np.float32)
-        )
+        jobs.complete(tx, job["id"], None, None, len(ids))
         tx.after_commit(
             lambda: self._index.replace_many(
                 [one.document_id for one in swapped],
-                [document_id for document_id, _, _ in written],
-                [chunk_id for _, chunk_id, _ in written],
-                [chunk.terms for _, _, chunk in written],
+                [one.document_id for one in swapped for _ in one.written.ids],
+                ids,
+                [terms for one in written for terms in one.terms],
                 vectors,
-                [chunk.of_metadata for _, _, chunk in written],
+                [of_metadata for one in written for of_metadata in one.of_metadata],
             )
         )
         tx.after_commit(lambda: self._changed(job["id"]))

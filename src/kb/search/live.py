@@ -8,7 +8,7 @@ side by side.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
 BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
 
 Numbers = NDArray[np.int64]
+Fill = Callable[[Vector], None]  # writes the vectors of one document, in order, into its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +195,13 @@ class LiveChunks:
         document_id: int,
         chunk_ids: Sequence[int],
         terms: Sequence[int],
-        vectors: Vector,
+        vectors: Vector | Fill,
         of_metadata: Sequence[bool] = (),
     ) -> None:
-        """The new chunks of a document; `of_metadata` tells those made from its metadata, which are the last ones."""
+        """The new chunks of a document; `of_metadata` tells those made from its metadata, which are the last ones.
+
+        The vectors of a large document need not be held twice: they can also be written where they belong.
+        """
         if self._ready():
             self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
 
@@ -280,7 +284,7 @@ class LiveChunks:
         owners: Sequence[int],
         chunk_ids: Sequence[int],
         terms: Sequence[int],
-        vectors: Vector,
+        vectors: Vector | Fill,
         of_metadata: Sequence[bool],
     ) -> None:
         with self._changing:
@@ -291,7 +295,10 @@ class LiveChunks:
                 np.asarray(terms, np.int32),
                 np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
             )
-            self._chunks["vectors"][new] = vectors[order]
+            if callable(vectors):
+                vectors(self._chunks["vectors"][new])
+            else:
+                self._chunks["vectors"][new] = vectors[order]
             self._take_in(new)
             self._publish()
 
