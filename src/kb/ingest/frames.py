@@ -24,4 +24,5 @@ def pack(message: dict[str, Any], payload: bytes = b"") -> bytes:
 
 def unpack(data: bytes | bytearray, message_bytes: int) -> Frame:
     """The frame in everything that followed its head."""
-    return Frame(bytes(data[:message_bytes]), bytes(data[message_bytes:]))
+    view = memoryview(data)  # a slice of the data would be one more copy of 100 MB
+    return Frame(bytes(view[:message_bytes]), bytes(view[message_bytes:]))

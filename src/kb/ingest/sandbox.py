@@ -71,7 +71,9 @@ class Sandbox:
                     size += len(frame.payload)
                     if size > DOCUMENT_MB * 2**20:
                         raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
+                    del frame  # the part holds its text
                     yield answer.part
+                    del answer
                 asked = time.monotonic()
                 frame = process.receive(interrupt)
                 waited += time.monotonic() - asked

@@ -101,7 +101,7 @@ class Extraction:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         load_all()
-        for name in set(encodings.aliases.aliases.values()):  # a page may be written in any of them
+        for name in {*encodings.aliases.aliases.values(), "utf_8_sig"}:  # a page may be written in any of them
             with suppress(LookupError):
                 codecs.lookup(name)
 
