@@ -1,6 +1,7 @@
 """Adding notes and files: waiting, identity, duplicates, formats, hostile uploads."""
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -291,3 +292,14 @@ def test_metadata_that_is_no_json_is_refused(http: Http, number: str) -> None:
     assert (reply.status, reply.json["error"]["code"]) == (422, "invalid_request")
     reply = http.add_file("odd.txt", b"odd numbers", [("metadata", metadata)])
     assert (reply.status, reply.json["error"]["code"]) == (422, "invalid_request")
+
+
+def test_a_job_that_cuts_an_endless_line_can_be_cancelled(http: Http) -> None:
+    job_id = http.add_file("endless.txt", b".,;:!?-()/" * 800_000, wait=0).json["job_id"]
+    while http("GET", f"/api/v1/jobs/{job_id}").json["status"] == "queued":
+        time.sleep(0.02)
+    time.sleep(1)  # cutting alone takes ten seconds
+    asked = time.monotonic()
+    assert http("POST", f"/api/v1/jobs/{job_id}/cancel").status == 200
+    assert http.ended(job_id)["status"] == "cancelled"
+    assert time.monotonic() - asked < 5  # a tenth of a second, on a machine with nothing else to do

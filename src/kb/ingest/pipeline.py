@@ -37,6 +37,7 @@ from kb.store.documents import Content
 from kb.store.originals import Originals
 
 TITLE_CHARACTERS = 200
+WITHDRAWN_AT_ONCE = 500  # chunks
 ATTEMPTS = 5  # when others create and delete the same document meanwhile
 
 
@@ -272,6 +273,11 @@ class Pipeline:
 
     def _withdraw(self, draft: Draft) -> None:
         """Leave nothing of a content that will not be published."""
+        while True:  # others may write in between
+            with self._database.write(durable=False) as tx:
+                gone = chunks.remove_unpublished(tx, draft.document_id, draft.revision, most=WITHDRAWN_AT_ONCE)
+            if gone < WITHDRAWN_AT_ONCE:
+                break
         with self._database.write() as tx:
             chunks.discard(tx, draft.document_id, draft.revision)
 

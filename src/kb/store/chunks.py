@@ -40,6 +40,7 @@ OTHER_REVISIONS = "SELECT id FROM chunks WHERE document_id = :id AND revision <>
 UNPUBLISHED = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
  WHERE c.document_id = :id AND c.revision = :revision AND d.revision <> c.revision
+ LIMIT :most
 """
 LEFT_BEHIND = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
@@ -172,9 +173,9 @@ def left_behind(tx: Transaction) -> list[int]:
     return tx.column(LEFT_BEHIND)
 
 
-def remove_unpublished(tx: Transaction, document_id: int, revision: int) -> None:
-    """Remove the chunks of a revision, unless it is the published one."""
-    remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision}))
+def remove_unpublished(tx: Transaction, document_id: int, revision: int, most: int = -1) -> int:
+    """Remove the chunks of a revision, unless it is the published one: all, or so many of them. How many went."""
+    return len(remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision, "most": most})))
 
 
 def remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
