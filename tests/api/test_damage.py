@@ -44,6 +44,8 @@ def test_a_damaged_original_is_not_served(start_engine: StartEngine, tmp_path: P
     [
         "UPDATE documents SET metadata = '{', ledger = 'none'",
         "UPDATE documents SET title = CAST(x'61ff62' AS TEXT)",
+        "UPDATE documents SET title = x'ff00fe'",
+        "UPDATE chunks SET slide = x'ff00fe'",
         "UPDATE chunks SET terms = -5",
         "UPDATE chunks SET terms = 'many'",
         "UPDATE jobs SET started_at = 'yesterday', finished_at = 7",

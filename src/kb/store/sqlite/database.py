@@ -57,6 +57,14 @@ RETURNING *
 """
 
 
+def of_texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The same rows. None of kb's own tables holds bytes: where there are some, a bit that says "text" has changed."""
+    for row in rows:
+        if bytes in map(type, row):
+            raise damaged("The database has bytes in the place of a text.")
+    return rows
+
+
 class SQLiteTransaction:
     """One unit of work on one connection."""
 
@@ -78,16 +86,16 @@ class SQLiteTransaction:
         if first is None:
             return []
         names = [column[0] for column in cursor.get_description()]
-        return [dict(zip(names, values, strict=True)) for values in (first, *cursor)]
+        return [dict(zip(names, values, strict=True)) for values in of_texts([first, *cursor])]
 
     def tuples(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, params).fetchall()
+        return of_texts(self._connection.execute(sql, params).fetchall())
 
     def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None:
         return next(iter(self.rows(sql, params)), None)
 
     def column(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Any]:
-        return [values[0] for values in self._connection.execute(sql, params)]
+        return [values[0] for values in of_texts(self._connection.execute(sql, params).fetchall())]
 
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
         return next(iter(self.column(sql, params)), None)
@@ -155,7 +163,7 @@ class SQLiteDatabase:
 
     def glance(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         with translated():
-            return self._connection().execute(sql, params).fetchall()
+            return of_texts(self._connection().execute(sql, params).fetchall())
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
