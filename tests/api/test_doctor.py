@@ -35,7 +35,7 @@ def test_a_healthy_engine_is_well_in_every_respect(http: Http) -> None:
     reply = http("GET", "/api/v1/doctor").json
     assert reply["healthy"] is True
     assert {(check["ok"], check["problems"], check["fixed"]) for check in reply["checks"]} == {(True, 0, 0)}
-    assert len({check["name"] for check in reply["checks"]}) == 20
+    assert len({check["name"] for check in reply["checks"]}) == 21
     assert http("GET", "/api/v1/doctor?fix=true").json == reply
     assert http("GET", "/api/v1/doctor?fix=perhaps").status == 422
 
