@@ -10,13 +10,13 @@ setup: $(STAMP)
 
 # Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of
 # what is written in C takes 400 MB and is not needed again.
-$(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*.[ch] src/kb/search/*.c src/kb/ingest/extract/*.c) src/kb/model.py src/kb/minilm.onnx
+$(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*.[ch] src/kb/search/*.c src/kb/ingest/extract/*.c) src/kb/embedding/model.py src/kb/embedding/minilm/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/pip uninstall --quiet --yes ziglang
-	$(BIN)/python -m kb.model install
+	$(BIN)/python -m kb.embedding.model install
 	@touch $@
 
 run: setup

@@ -27,11 +27,11 @@ class Library(NamedTuple):
 
 def encoder(precision: str) -> Library:
     products = f'-DPRODUCTS="encoder_{precision}.h"'
-    return Library(KB / f"libencoder_{precision}.so", KB / "encoder.c", [products], fits=X86)
+    return Library(KB / f"libencoder_{precision}.so", KB / "embedding/minilm/encoder.c", [products], fits=X86)
 
 
 KB = Path("src/kb")
-LOOPS = KB / "search/loops.c"
+LOOPS = KB / "index/kernels.c"
 LIBRARIES = [
     Library(KB / "search/libloops.so", LOOPS),
     Library(KB / "search/libloops_wide.so", LOOPS, ["-mcpu=x86_64_v2+avx2+fma"], fits=X86),

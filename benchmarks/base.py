@@ -17,12 +17,12 @@ import numpy as np
 from benchmarks import sets, texts
 from benchmarks.corpus import Corpus
 from benchmarks.engine import Note
-from kb.embed import SentenceEmbedder, load
+from kb.core.settings import Settings, bundled_model_dir
+from kb.embedding.embedder import SentenceEmbedder, load
+from kb.embedding.priority import Precedence
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
-from kb.precedence import Precedence
-from kb.settings import Settings, bundled_model_dir
 
 CACHE = Path(__file__).parent / ".cache"
 PASSAGES = 10_000

@@ -29,7 +29,7 @@ class Contestant(NamedTuple):
 
 def open_kb(folder: Path) -> Contestant:
     started = time.perf_counter()
-    from kb.embed import load  # noqa: PLC0415
+    from kb.embedding.embedder import load  # noqa: PLC0415
 
     embedder = load(folder)
     return Contestant(embedder.embed, embedder.embed_query, embedder.device, time.perf_counter() - started)

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks import machine, texts
 from benchmarks.race import Racer, kb_racer, torch_racer
 from benchmarks.report import Section, median, percentile, verdict
-from kb.settings import bundled_model_dir
-from kb.tokens import Tokenizer
+from kb.core.settings import bundled_model_dir
+from kb.embedding.tokenizer import Tokenizer
 
 PASSAGE_TOKENS = 198
 GOAL_RATIO = 2.0 if machine.has_bf16() else 1.0  # twice as fast where bfloat16 is to be had, slower nowhere

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.wire import Wire
-from kb.client import Call, Calls, Engine, read_answer
-from kb.errors import Unavailable
-from kb.nouns import Json
-from kb.settings import Settings
+from kb.client.calls import Call, Calls, Engine, read_answer
+from kb.core.errors import Unavailable
+from kb.core.settings import Settings
+from kb.core.values import Json
 
 ADDRESS = re.compile(r"listens on (http://\S+)")
 START_SECONDS = 600  # a million chunks take their time to load

@@ -24,11 +24,11 @@ from benchmarks.pages import race
 from benchmarks.report import Section, verdict, write_page
 from benchmarks.samples import Sample, Score, samples, score, words, words_in_file
 from kb.cli.transport import Client
-from kb.client import Engine
-from kb.errors import KBError
-from kb.ingest.process import resident
-from kb.nouns import Json
-from kb.settings import Settings
+from kb.client.calls import Engine
+from kb.core.errors import KBError
+from kb.core.settings import Settings
+from kb.core.values import Json
+from kb.ingest.sandbox.process import resident
 
 MEMORY_GOAL_MB = 1536  # beyond what the engine takes with its model loaded
 WAIT = 300

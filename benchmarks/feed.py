@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from benchmarks import texts
 from benchmarks.engine import EngineProcess
-from kb.client import Engine
-from kb.settings import Settings
+from kb.client.calls import Engine
+from kb.core.settings import Settings
 
 BLOCK = 32  # notes that one connection sends before it waits for them
 DOCUMENTS = 4

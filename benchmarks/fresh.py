@@ -7,7 +7,7 @@ from benchmarks import texts
 from benchmarks.engine import Connection
 from benchmarks.latency import timed
 from benchmarks.report import Section, median, percentile, verdict
-from kb.embed import SentenceEmbedder
+from kb.embedding.embedder import SentenceEmbedder
 
 GOAL_ABOVE_MS = 50.0
 WAIT_SECONDS = 5

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.engine import Connection
 from benchmarks.report import Section, median, percentile, verdict
-from kb.embed import SentenceEmbedder
-from kb.nouns import Mode
+from kb.core.values import Mode
+from kb.embedding.embedder import SentenceEmbedder
 
 GOAL_ABOVE_MS = 10.0
 WARM_UP = 50

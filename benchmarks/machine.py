@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kb.cores import usable_cores
+from kb.core.cpu import usable_cores
 
 # What decides how fast a model can run here.
 TELLING_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_bf16", "asimd", "bf16", "i8mm")

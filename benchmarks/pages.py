@@ -8,12 +8,12 @@ from pathlib import Path
 
 from benchmarks.environment import MARKITDOWN
 from benchmarks.report import Section, verdict
-from kb.ingest import ocr
-from kb.ingest.chunk import chunk
+from kb.core.settings import Settings, bundled_model_dir
+from kb.embedding.tokenizer import Tokenizer
+from kb.ingest.chunking.chunker import chunk
 from kb.ingest.extract import FORMATS, Source
-from kb.ingest.sandbox import Sandbox
-from kb.settings import Settings, bundled_model_dir
-from kb.tokens import Tokenizer
+from kb.ingest.sandbox import ocr
+from kb.ingest.sandbox.sandbox import Sandbox
 
 REPORTS = 6  # the smallest: the rival takes minutes for them
 GOAL_PAGES = 100.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.lines import Said
 from benchmarks.stores.server import MODEL_DIR
-from kb.settings import bundled_model_dir
+from kb.core.settings import bundled_model_dir
 
 ROOT = Path(__file__).parent.parent
 QUIET = {"TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False", "PYTHONWARNINGS": "ignore"}

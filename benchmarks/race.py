@@ -13,8 +13,8 @@ from typing import Literal
 
 from benchmarks.environment import RIVALS
 from benchmarks.player import Player, playing
-from kb.cores import usable_cores
-from kb.settings import bundled_model_dir
+from kb.core.cpu import usable_cores
+from kb.core.settings import bundled_model_dir
 
 # What sentence-transformers wants to find beside the files that kb installs.
 MODULES = [

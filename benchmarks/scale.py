@@ -20,9 +20,9 @@ from benchmarks.latency import Kind, Times
 from benchmarks.pieces import Piece, Run, pieces
 from benchmarks.report import Section, median, percentile, verdict
 from benchmarks.shelf import RememberingEmbedder, Shelf, searcher, shelf
-from kb.embed import load
-from kb.nouns import Filter, SearchRequest
-from kb.settings import bundled_model_dir
+from kb.core.settings import bundled_model_dir
+from kb.core.values import Filter, SearchRequest
+from kb.embedding.embedder import load
 
 TOP = 10
 COMPARED = 40  # questions of a kind that are asked again without shortcuts, which takes seconds each

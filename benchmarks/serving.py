@@ -9,8 +9,8 @@ from benchmarks import fresh, latency, machine, texts
 from benchmarks.engine import EngineProcess, Filled, Note, fill, running_engine
 from benchmarks.latency import timed
 from benchmarks.report import Section, median, verdict
-from kb.embed import SentenceEmbedder, load
-from kb.settings import bundled_model_dir
+from kb.core.settings import bundled_model_dir
+from kb.embedding.embedder import SentenceEmbedder, load
 
 CHUNKS = 10_000
 BLOCKS = 4

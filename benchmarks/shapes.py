@@ -9,9 +9,9 @@ import random
 from benchmarks import texts
 from benchmarks.race import kb_racer
 from benchmarks.report import Section, median, percentile
-from kb.embed import SHORT_QUERY
-from kb.settings import bundled_model_dir
-from kb.tokens import Tokenizer
+from kb.core.settings import bundled_model_dir
+from kb.embedding.embedder import SHORT_QUERY
+from kb.embedding.tokenizer import Tokenizer
 
 SPECIAL_TOKENS = 2
 SHORTEST, LONGEST = 4, 2 * SHORT_QUERY  # tokens, the special ones included

@@ -17,24 +17,24 @@ from typing import NamedTuple
 from benchmarks import machine
 from benchmarks.corpus import BLOCK, Batch, Corpus, Delivery, Vectors, tags_of
 from benchmarks.pieces import kept
-from kb import terms
+from kb.core.settings import Settings
+from kb.core.values import Anchor
+from kb.embedding.lazy import WarmingEmbedder
+from kb.embedding.priority import Precedence
+from kb.embedding.runtimes import Finish
+from kb.embedding.tokenizer import Tokenizer
+from kb.index import terms
+from kb.index.chunk_index import LiveChunks
 from kb.ingest.prepare import Preparer, shown
-from kb.nouns import Anchor
-from kb.precedence import Precedence
-from kb.runtimes import Finish
-from kb.search.candidates import candidates, everybody
-from kb.search.hybrid import Searcher
-from kb.search.keywords import KeywordIndex
-from kb.search.live import LiveChunks
-from kb.settings import Settings
+from kb.search.keyword import KeywordIndex
+from kb.search.pruning import candidates, everybody
+from kb.search.searcher import Searcher
 from kb.store import chunks, documents, meta, notes
 from kb.store.backend import Transaction, Vector
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
-from kb.tokens import Tokenizer
-from kb.warm import WarmingEmbedder
 
 SEPARATOR = "\n\n"
 

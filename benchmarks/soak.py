@@ -17,7 +17,7 @@ from statistics import median
 
 from benchmarks import machine, texts
 from benchmarks.engine import Connection, EngineProcess, running_engine
-from kb.errors import KBError
+from kb.core.errors import KBError
 
 WARM_UP = 0.25  # of the time: caches fill, allocators settle
 SAMPLE_SECONDS = 3.0

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kb.tokens import Tokenizer
+from kb.embedding.tokenizer import Tokenizer
 
 QUESTION_WORDS = 8
 NOTE_WORDS = 60  # at least; a note ends with its sentence

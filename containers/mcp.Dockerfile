@@ -10,8 +10,8 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/mcp.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 # What is not named here stays out: the engine, its store and its model.
-COPY src/kb/__init__.py src/kb/client.py src/kb/connections.py src/kb/errors.py src/kb/gate.py src/kb/invisible.py src/kb/logs.py \
-     src/kb/measures.py src/kb/metadata.py src/kb/nouns.py src/kb/place.py src/kb/protocol.py src/kb/serving.py src/kb/settings.py src/kb/times.py src/kb/
+COPY src/kb/__init__.py src/kb/client/calls.py src/kb/http/connections.py src/kb/core/errors.py src/kb/http/access.py src/kb/core/invisible.py src/kb/http/logs.py \
+     src/kb/cli/measures.py src/kb/core/metadata.py src/kb/core/values.py src/kb/core/endpoint.py src/kb/http/protocol.py src/kb/http/serve.py src/kb/core/settings.py src/kb/core/times.py src/kb/
 COPY src/kb/cli src/kb/cli
 COPY src/kb/mcp src/kb/mcp
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \

@@ -8,8 +8,8 @@ import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported, as `kb serve` does
 
-from kb.embed import SentenceEmbedder, load
-from kb.settings import Settings, bundled_model_dir
+from kb.core.settings import Settings, bundled_model_dir
+from kb.embedding.embedder import SentenceEmbedder, load
 from support import EngineProcess, Http, StartEngine
 
 

@@ -1,7 +1,7 @@
 """Documents and chunks as the store wants them, with no more said than a search needs."""
 
-from kb import terms
-from kb.nouns import Anchor
+from kb.core.values import Anchor
+from kb.index import terms
 from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content

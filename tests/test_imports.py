@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": BASE,
 }
 # What a command starts is imported inside its function, so that no other command pays for it.
-STARTS = {"kb.cli.serve": {"api"}, "kb.cli.mcp": {"mcp"}, "kb.cli.archives": {"store"}}
+STARTS = {"kb.cli.commands.serve": {"api"}, "kb.cli.commands.mcp": {"mcp"}, "kb.cli.commands.archives": {"store"}}
 # An upload is streamed into a staged file; the API knows its type until the engine hands it out.
 STANDARD_LIBRARY_ONLY = {"nouns", "errors", "place", "settings", "client", "cli"}
 

@@ -9,10 +9,10 @@ from types import ModuleType
 
 import pytest
 
-from kb.cli.commands import COMMANDS
+from kb.cli.commands.table import COMMANDS
 from kb.cli.main import build_parser
-from kb.errors import every_error
-from kb.settings import declared
+from kb.core.errors import every_error
+from kb.core.settings import declared
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = {

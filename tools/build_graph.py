@@ -1,4 +1,4 @@
-"""Build src/kb/minilm.onnx: the computation of all-MiniLM-L6-v2, without its weights.
+"""Build src/kb/embedding/minilm/minilm.onnx: the computation of all-MiniLM-L6-v2, without its weights.
 
     python -m tools.build_graph MODEL_DIR [TARGET]
 
@@ -15,9 +15,9 @@ from typing import Any
 
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from kb.model import WEIGHTS, header_of
+from kb.embedding.model import WEIGHTS, header_of
 
-GRAPH = Path(__file__).parent.parent / "src" / "kb" / "minilm.onnx"
+GRAPH = Path(__file__).parent.parent / "src" / "kb" / "embedding/minilm/minilm.onnx"
 OPSET = 20  # the first with Gelu
 IR_VERSION = 9  # the oldest that goes with the opset
 

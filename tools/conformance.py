@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kb.settings import CONTRACTS
+from kb.core.settings import CONTRACTS
 
 PLACE = Path(sys.prefix) / "conformance"  # where npm puts the packages
 PACKAGES = ("@modelcontextprotocol/conformance@0.1.16", "@modelcontextprotocol/inspector@2.12.0")

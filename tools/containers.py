@@ -182,7 +182,7 @@ def containers_are_hardened() -> None:
         "python",
         "-c",
         "import importlib.util as u; print([m for m in "
-        "('openvino', 'onnxruntime', 'numpy', 'apsw', 'kb.engine') if u.find_spec(m)])",
+        "('openvino', 'onnxruntime', 'numpy', 'apsw', 'kb.engine.engine') if u.find_spec(m)])",
     )
     step("inference runtimes and engine code in the MCP image", seen)
     assert seen == "[]", seen

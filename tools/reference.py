@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kb.cli.main import build_parser
-from kb.errors import every_error
-from kb.settings import declared
+from kb.core.errors import every_error
+from kb.core.settings import declared
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- Made by `make docs` from the code; do not edit. -->"

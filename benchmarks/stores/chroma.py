@@ -13,7 +13,7 @@ from benchmarks.corpus import TAGS, Batch, Vectors
 from benchmarks.stores.server import free_port, model_dir, until_listening
 from benchmarks.stores.store import TOP, Hits, Store
 from benchmarks.wire import Wire
-from kb.embed import load
+from kb.embedding.embedder import load
 
 COLLECTION = "chunks"
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from benchmarks.stores.pgvector import EF_SEARCH, prepare, query, stop
 from benchmarks.stores.server import model_dir
-from kb.embed import load
+from kb.embedding.embedder import load
 
 WAIT_SECONDS = 600  # while the others have their turns
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kb.store.restore import restore
+from kb.store.backup.restore import restore
 from support import Http, StartEngine
 
 

@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from kb.api.app import openapi_document
-from kb.errors import every_error
+from kb.core.errors import every_error
 from support import EngineProcess, Http
 
 EXAMPLES = int(os.environ.get("KB_FUZZ_EXAMPLES", "5"))

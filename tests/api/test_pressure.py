@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from kb.api.app import create_app
 from kb.api.follow import MAX_STREAMS
 from kb.api.uploads import MAX_UPLOADS
-from kb.connections import Limits
-from kb.serving import address, listen, server
-from kb.settings import Settings
-from kb.store.archive import MOST
+from kb.core.settings import Settings
+from kb.engine.assembly import RunningEngine
+from kb.http.connections import Limits
+from kb.http.serve import address, listen, server
+from kb.store.backup.archive import MOST
 from kb.store.originals import STAGED_FILES
-from kb.wiring import RunningEngine
 from support import Http, StartEngine
 
 HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="slow.txt"\r\n\r\n'

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kb import terms
-from kb.settings import Settings
+from kb.core.settings import Settings
+from kb.engine.assembly import RunningEngine
+from kb.index import terms
 from kb.store.sqlite import database
 from kb.store.sqlite.migrate import migrate
-from kb.wiring import RunningEngine
 from support import EngineProcess, Http, StartEngine
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.cli.commands import COMMANDS
+from kb.cli.commands.table import COMMANDS
 from kb.cli.main import build_parser
 
 from .conftest import Kb

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kb import measures
+from kb.cli import measures
 
 from .conftest import Kb
 

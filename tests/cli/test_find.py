@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kb.cli.find import find
-from kb.errors import InvalidRequest, NotFound
+from kb.core.errors import InvalidRequest, NotFound
 
 
 def write(folder: Path, *names: str) -> None:

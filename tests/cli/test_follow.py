@@ -6,7 +6,7 @@ import pytest
 
 from kb.cli import follow
 from kb.cli.follow import exit_code, followed, reason
-from kb.client import Call, Calls
+from kb.client.calls import Call, Calls
 
 
 class Engine(Calls[dict[str, Any]]):

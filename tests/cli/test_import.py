@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kb.cli.frontmatter import split, tags_of
+from kb.cli.importing.frontmatter import split, tags_of
 from support import Http, StartEngine
 
 from .conftest import Kb

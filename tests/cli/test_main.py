@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from kb import __version__
-from kb.cli.commands import COMMANDS
+from kb.cli.commands.table import COMMANDS
 from kb.cli.main import build_parser
-from kb.errors import KBError, every_error
+from kb.core.errors import KBError, every_error
 
 from .conftest import COMMAND, Kb, Serve, heed_interrupts
 
 # Everything of ours that a fast command may load, and what of the standard library is too slow for it.
-FRAME = {"kb", "kb.errors", "kb.cli", "kb.cli.main", "kb.cli.commands", "kb.cli.options"}
-ASKING = FRAME | {"kb.place", "kb.client", "kb.cli.transport"}
+FRAME = {"kb", "kb.core.errors", "kb.cli", "kb.cli.main", "kb.cli.commands.table", "kb.cli.options"}
+ASKING = FRAME | {"kb.core.endpoint", "kb.client.calls", "kb.cli.transport"}
 LIGHT = {
     "--help": FRAME,
-    "search": ASKING | {"kb.cli.search", "kb.cli.screen"},
-    "addnote": ASKING | {"kb.cli.notes", "kb.cli.follow"},
+    "search": ASKING | {"kb.cli.commands.search", "kb.cli.screen"},
+    "addnote": ASKING | {"kb.cli.commands.notes", "kb.cli.follow"},
 }
 SLOW = {"ssl", "http", "http.client", "email", "asyncio", "shutil", "dataclasses", "inspect", "pathlib", "subprocess"}
 
@@ -65,7 +65,7 @@ def test_nothing_heavy_is_imported(words: list[str], serve: Serve) -> None:
 
 def test_a_command_loads_no_other_command(serve: Serve) -> None:
     loaded = modules_after("search", "x", url=serve(b'{"query": "x", "results": []}').url)
-    assert not loaded & {"kb.cli.add", "kb.cli.documents", "kb.cli.serve"}
+    assert not loaded & {"kb.cli.commands.add", "kb.cli.commands.documents", "kb.cli.commands.serve"}
 
 
 def test_every_command_is_known_by_name_and_has_an_example(offline: Kb) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kb.cli.commands.search import citation, copies, explained, matching
 from kb.cli.screen import width
-from kb.cli.search import citation, copies, explained, matching
 
 from .conftest import Kb, Serve
 

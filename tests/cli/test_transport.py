@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kb import client
 from kb.cli.transport import Client, CutShortError, NotHttpError, read_http
-from kb.client import Engine
-from kb.errors import InvalidRequest, KBError, NotFound, StorageFull, TooLarge, Unavailable
-from kb.settings import Settings
+from kb.client import calls
+from kb.client.calls import Engine
+from kb.core.errors import InvalidRequest, KBError, NotFound, StorageFull, TooLarge, Unavailable
+from kb.core.settings import Settings
 
 from .conftest import Serve
 
@@ -148,7 +148,7 @@ def test_https_is_spoken_when_asked_for(serve: Serve) -> None:
 
 
 def test_a_slow_answer_is_given_up_in_the_end(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "ANSWER_SECONDS", 0.2)
     with pytest.raises(Unavailable, match=r"did not answer GET /api/v1/status within 0\.2 s"):
         at(serve(wait=30).url).status()
 

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from kb import terms
+from kb.index import terms
 
 # Each must give no row.
 NOTHING = {

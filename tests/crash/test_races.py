@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.wiring import small_hands
+from kb.engine.assembly import small_hands
 from support import EngineProcess, Http
 
 LONG = "\n\n".join(f"Paragraph {number} keeps the worker busy with walruses and ledgers." * 4 for number in range(80))

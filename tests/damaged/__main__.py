@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LOOPS = Path("src/kb/search/loops.c")
+LOOPS = Path("src/kb/index/kernels.c")
 SANITIZED = [
     "gcc",
     "-std=c17",

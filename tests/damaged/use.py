@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from damaged.damage import damage
-from kb.api.answers import Answer
-from kb.engine import Engine
-from kb.errors import KBError
-from kb.nouns import Filter, Mode, SearchRequest
-from kb.search import loops
-from kb.settings import Settings
-from kb.wiring import RunningEngine
+from kb.api.responses import Answer
+from kb.core.errors import KBError
+from kb.core.settings import Settings
+from kb.core.values import Filter, Mode, SearchRequest
+from kb.engine.assembly import RunningEngine
+from kb.engine.engine import Engine
+from kb.index import kernels
 
 LONGEST = 120  # seconds, with the sanitizer and beside others
 WORDS = "boiler pension heating garden contract invoice battery river mountain library".split()
@@ -119,7 +119,7 @@ def main() -> None:
         built(Path(base))
         return
     sys.modules["openvino"] = None  # type: ignore[assignment] # it cannot be loaded beside the address sanitizer
-    loops.LIBRARY = loops.WIDE = Path(libraries) / "libloops.so"  # with the address sanitizer
+    kernels.LIBRARY = kernels.WIDE = Path(libraries) / "libloops.so"  # with the address sanitizer
     for seed in range(int(seeds[0]), int(seeds[1])):
         for wrong in one(Path(base), Path(folder), seed):
             say(seed=seed, wrong=wrong)

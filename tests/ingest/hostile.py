@@ -10,10 +10,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent.parent))
 import attacks
-from kb.ingest import sandboxed
-from kb.ingest.confine import Needs
+from kb.core.values import DocType
 from kb.ingest.extract import Ocr, Part, Source
-from kb.nouns import DocType
+from kb.ingest.sandbox import program
+from kb.ingest.sandbox.confine import Needs
 
 
 def parts(_: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
@@ -111,15 +111,15 @@ BEHAVIOURS = {
     function.__name__: function
     for function in (fine, segfault, abort, leave, hang, hog, recursion, flood, chatter, attack, environment, say, scan)
 }
-PIPES: list[sandboxed.Pipe] = []
+PIPES: list[program.Pipe] = []
 
 
-class Pipe(sandboxed.Pipe):
+class Pipe(program.Pipe):
     def __init__(self) -> None:
         super().__init__()
         PIPES.append(self)
 
 
 if __name__ == "__main__":
-    vars(sandboxed).update(parts=parts, load_reader=lambda _: HostileReader(), Pipe=Pipe)
-    sandboxed.main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
+    vars(program).update(parts=parts, load_reader=lambda _: HostileReader(), Pipe=Pipe)
+    program.main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))

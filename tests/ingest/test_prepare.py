@@ -2,10 +2,10 @@
 
 import pytest
 
-from kb.embed import SentenceEmbedder
+from kb.embedding.embedder import SentenceEmbedder
+from kb.embedding.priority import Precedence
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import BATCH, Preparer
-from kb.precedence import Precedence
 
 
 class Counting(Precedence):

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb import terms
+from kb.index import terms
+from kb.index.chunk_index import LiveChunks
 from kb.ingest.publish import Publisher
 from kb.ingest.written import Written
-from kb.search.live import LiveChunks
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from kb.ingest import confine
-from kb.ingest.answers import Picture
-from kb.ingest.ocr import OcrChoice
-from kb.ingest.sandbox import Sandbox
+from kb.ingest.sandbox import confine
+from kb.ingest.sandbox.answers import Picture
+from kb.ingest.sandbox.ocr import OcrChoice
+from kb.ingest.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("cc") or "landlock" not in confine.protection(), reason="needs a C compiler and Landlock"
@@ -50,9 +50,9 @@ def test_it_reads_its_data_and_nothing_else(tesseract: Path) -> None:
 
 def test_it_ends_with_an_engine_that_was_killed(tesseract: Path) -> None:
     code = (
-        "from kb.ingest.answers import Picture\n"
-        "from kb.ingest.ocr import OcrChoice\n"
-        "from kb.ingest.sandbox import Sandbox\n"
+        "from kb.ingest.sandbox.answers import Picture\n"
+        "from kb.ingest.sandbox.ocr import OcrChoice\n"
+        "from kb.ingest.sandbox.sandbox import Sandbox\n"
         "Sandbox(lambda: OcrChoice('tesseract'))._read(Picture('read', 7, 1), bytes(7), lambda: None)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as engine:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kb.errors import every_error
+from kb.core.errors import every_error
 from kb.mcp.app import CONTRACTS
 from mcp_server.agents import MODES, Agent, McpProcess, agent
 from support import Http

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kb.mcp.files import FileRefusedError, opened
+from kb.mcp.uploads.files import FileRefusedError, opened
 
 
 def test_the_open_file_is_checked_and_not_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

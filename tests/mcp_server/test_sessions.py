@@ -11,8 +11,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from kb.errors import Unavailable
-from kb.mcp.sessions import Sessions
+from kb.core.errors import Unavailable
+from kb.mcp.transports.sessions import Sessions
 from mcp_server.conftest import StartMcp
 from mcp_server.test_transport import ACCEPT, PING, call, initialize
 from support import Http

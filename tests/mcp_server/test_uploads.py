@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from kb.mcp.uploads import Uploads
+from kb.mcp.uploads.staging import Uploads
 from mcp_server.agents import Agent, McpProcess, agent
 from mcp_server.conftest import StartMcp
 from support import Http, StartEngine

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import made
-from kb.ingest.ocr import load_reader
-from kb.settings import bundled_model_dir
+from kb.core.settings import bundled_model_dir
+from kb.ingest.sandbox.ocr import load_reader
 from mcp_server.agents import McpProcess, agent
 from support import EngineProcess, Http
 
@@ -39,7 +39,7 @@ def command(*words: str, **environment: str) -> None:
 
 def install_model(target: Path) -> None:
     """Twice: from files at hand, and when everything is there already."""
-    install = (sys.executable, "-m", "kb.model", "install", "--to", str(target))
+    install = (sys.executable, "-m", "kb.embedding.model", "install", "--to", str(target))
     command(*install, "--from", str(bundled_model_dir()))
     command(*install)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb import terms
-from kb.embed import SentenceEmbedder
-from kb.nouns import Filter, Hit, Mode, SearchRequest
+from kb.core.values import Filter, Hit, Mode, SearchRequest
+from kb.embedding.embedder import SentenceEmbedder
+from kb.index import terms
+from kb.index.chunk_index import LiveChunks
 from kb.search.copies import NAMED
-from kb.search.hybrid import Searcher
-from kb.search.keywords import KeywordIndex
-from kb.search.live import LiveChunks
+from kb.search.keyword import KeywordIndex
+from kb.search.searcher import Searcher
 from kb.store import chunks, documents
 from kb.store.backend import Vector
 from kb.store.sqlite.database import SQLiteDatabase

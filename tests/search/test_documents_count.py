@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kb import terms
-from kb.embed import SentenceEmbedder
-from kb.nouns import SearchRequest
-from kb.search import fuse
-from kb.search.hybrid import Searcher
-from kb.search.keywords import K1, B, KeywordIndex
-from kb.search.live import LiveChunks, Snapshot, looked_up
-from kb.search.rank import Scored, best_mixed, last_of_best_mixed
+from kb.core.values import SearchRequest
+from kb.embedding.embedder import SentenceEmbedder
+from kb.index import terms
+from kb.index.chunk_index import LiveChunks, Snapshot, looked_up
+from kb.search import fusion
+from kb.search.keyword import K1, B, KeywordIndex
+from kb.search.ranking import Scored, best_mixed, last_of_best_mixed
+from kb.search.searcher import Searcher
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -84,7 +84,7 @@ def test_further_passages_of_a_document_count_less_and_only_in_hybrid(held: tupl
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     first = {name: next(hit.score for hit in hits if names[hit.document_id] == name) for name in TEXTS}
     others = [hit for hit in hits if hit.score != first[names[hit.document_id]]]
-    assert all(hit.score <= fuse.SECOND * first[names[hit.document_id]] + 1e-6 for hit in others)
+    assert all(hit.score <= fusion.SECOND * first[names[hit.document_id]] + 1e-6 for hit in others)
     for hit in searcher.search(SearchRequest("otter", mode="vector", explain=True)).hits:
         assert hit.explain is not None
         assert hit.explain.vector is not None
@@ -102,7 +102,7 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, s
     truth: list[tuple[float, int]] = []
     for place in np.lexsort((np.arange(size), -scores)):
         owner = int(owners[place])
-        truth.append((-float(scores[place] * np.float32(fuse.SECOND if owner in seen else 1)), int(place)))
+        truth.append((-float(scores[place] * np.float32(fusion.SECOND if owner in seen else 1)), int(place)))
         seen.add(owner)
     snapshot = snapshot_of(owners)
     places = looked_up(snapshot.places, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
@@ -136,7 +136,7 @@ def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
 def test_meaning_is_trusted_where_the_model_knows_the_words(
     embedder: SentenceEmbedder, question: str, least: float, most: float
 ) -> None:
-    assert least <= fuse.trust(embedder.tokenizer.letters_per_token(question)) <= most
+    assert least <= fusion.trust(embedder.tokenizer.letters_per_token(question)) <= most
 
 
 def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
@@ -144,11 +144,11 @@ def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
 ) -> None:
     searcher, _ = held
     question = "otter 漢字的是了在有我他"
-    trust = fuse.trust(searcher._embedder.tokenizer.letters_per_token(question))
-    assert trust == fuse.LEAST_TRUST
+    trust = fusion.trust(searcher._embedder.tokenizer.letters_per_token(question))
+    assert trust == fusion.LEAST_TRUST
     best = searcher.search(SearchRequest(question, explain=True)).hits[0]
     assert best.explain is not None
     assert best.explain.fts is not None
     words = np.array([best.explain.fts.score], np.float32)
-    least, most = (float(fuse.fused(words, np.array([cosine], np.float32), trust)[0]) for cosine in (0, 1))
+    least, most = (float(fusion.fused(words, np.array([cosine], np.float32), trust)[0]) for cosine in (0, 1))
     assert least <= best.score <= most < least + 0.05

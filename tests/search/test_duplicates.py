@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from kb.index.chunk_index import LiveChunks
 from kb.search import duplicates
 from kb.search.duplicates import note_vectors, similar
-from kb.search.live import LiveChunks
 from kb.store.backend import Vector
 from support import Http, StartEngine
 

@@ -7,8 +7,8 @@ import apsw
 import numpy as np
 import pytest
 
-from kb import terms
-from kb.nouns import Anchor
+from kb.core.values import Anchor
+from kb.index import terms
 from kb.store import chunks, documents, notes
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content

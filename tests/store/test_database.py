@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kb import terms
-from kb.errors import KBError, StorageFull
+from kb.core.errors import KBError, StorageFull
+from kb.index import terms
 from kb.store.sqlite import database as databases
 from kb.store.sqlite.database import PRAGMAS, SQLiteDatabase, connect
 from kb.store.sqlite.migrate import migrate

@@ -8,8 +8,8 @@ import apsw
 import numpy as np
 import pytest
 
-from kb import terms
-from kb.errors import Conflict, KBError
+from kb.core.errors import Conflict, KBError
+from kb.index import terms
 from kb.store import chunks, documents, jobs, notes
 from kb.store.sqlite.database import SQLiteDatabase, connect
 from kb.store.sqlite.migrate import migrate

@@ -9,11 +9,11 @@ from typing import Any
 import apsw
 import pytest
 
-from kb.errors import Conflict, NotFound, TooLarge
-from kb.settings import Settings
+from kb.core.errors import Conflict, NotFound, TooLarge
+from kb.core.settings import Settings
+from kb.engine.assembly import RunningEngine
 from kb.store.originals import Originals
 from kb.store.sqlite import database
-from kb.wiring import RunningEngine
 
 DATA = b"bytes that must survive a power cut"
 SHA256 = hashlib.sha256(DATA).hexdigest()

@@ -8,8 +8,8 @@ import apsw
 import numpy as np
 import pytest
 
-from kb import terms
-from kb.nouns import Anchor
+from kb.core.values import Anchor
+from kb.index import terms
 from kb.store import chunks, documents, health, jobs, notes
 from kb.store.backend import Transaction
 from kb.store.chunks import NewChunk

@@ -6,7 +6,7 @@ import apsw
 import numpy as np
 import pytest
 
-from kb import terms
+from kb.index import terms
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from kb.store.sqlite.vectors import SQLiteVectors

@@ -6,14 +6,14 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from kb import __version__
-from kb.api import archives, doctor, documents, duplicates, failures, jobs, notes, pages, search, state
+from kb.api import archives, doctor, documents, duplicates, errors, jobs, notes, pages, search, status
+from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
 from kb.api.guard import Guard
 from kb.api.metrics import Metrics
-from kb.api.routing import KEY
 from kb.api.uploads import upload_slots
-from kb.engine import Engine
-from kb.settings import Settings
+from kb.core.settings import Settings
+from kb.engine.engine import Engine
 
 PREFIX = "/api/v1"
 
@@ -41,8 +41,8 @@ def routes() -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    failures.install(app)
-    for module in (search, jobs, documents, notes, state, archives, doctor, duplicates):
+    errors.install(app)
+    for module in (search, jobs, documents, notes, status, archives, doctor, duplicates):
         app.include_router(module.router, prefix=PREFIX, dependencies=[KEY])
     app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)

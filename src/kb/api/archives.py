@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from kb.api.routing import EngineOf, errors
+from kb.api.dependencies import EngineOf, errors
 
 router = APIRouter(tags=["archives"])
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from kb.api.answers import Answer
-from kb.api.bodies import DoctorQuery
-from kb.api.routing import EngineOf, errors
-from kb.nouns import Diagnosis
+from kb.api.dependencies import EngineOf, errors
+from kb.api.responses import Answer
+from kb.api.schemas import DoctorQuery
+from kb.core.values import Diagnosis
 
 router = APIRouter(prefix="/doctor", tags=["state"])
 

@@ -6,10 +6,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Response
 from starlette.responses import FileResponse, PlainTextResponse
 
-from kb.api.answers import Answer
-from kb.api.bodies import ChunksQuery, ClearQuery, DocumentsQuery, TagsBody, TextQuery
-from kb.api.routing import EngineOf, Ref, errors
-from kb.nouns import Cleared, Document, DocumentList, Removed, TagList
+from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.responses import Answer
+from kb.api.schemas import ChunksQuery, ClearQuery, DocumentsQuery, TagsBody, TextQuery
+from kb.core.values import Cleared, Document, DocumentList, Removed, TagList
 
 router = APIRouter(tags=["documents"])
 

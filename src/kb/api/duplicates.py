@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from kb.api.answers import Answer
-from kb.api.bodies import DuplicatesQuery
-from kb.api.routing import EngineOf, errors
-from kb.nouns import DuplicateList
+from kb.api.dependencies import EngineOf, errors
+from kb.api.responses import Answer
+from kb.api.schemas import DuplicatesQuery
+from kb.core.values import DuplicateList
 
 router = APIRouter(prefix="/duplicates", tags=["notes"])
 

@@ -9,9 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from kb.api.slots import Slots
-from kb.engine import Engine
-from kb.nouns import Job, wire
+from kb.api.limits import Slots
+from kb.core.values import Job, wire
+from kb.engine.engine import Engine
 
 KEEP_ALIVE_SECONDS = 15
 MAX_STREAMS = 100

@@ -8,12 +8,12 @@ from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
-from kb.api.answers import error_answer
 from kb.api.metrics import Metrics
-from kb.errors import KBError
-from kb.gate import Gate
-from kb.logs import new_request_id, request_id
-from kb.settings import Settings
+from kb.api.responses import error_answer
+from kb.core.errors import KBError
+from kb.core.settings import Settings
+from kb.http.access import Gate
+from kb.http.logs import new_request_id, request_id
 
 log = logging.getLogger(__name__)
 

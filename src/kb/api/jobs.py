@@ -7,14 +7,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from kb.api import uploads
-from kb.api.answers import Answer
-from kb.api.bodies import FileForm, JobsQuery, NoteBody, Wait
+from kb.api.dependencies import EngineOf, errors
 from kb.api.follow import EventStream, ended
 from kb.api.guard import MAX_BODY
-from kb.api.routing import EngineOf, errors
-from kb.engine import Engine
-from kb.errors import InvalidRequest, TooLarge
-from kb.nouns import Accepted, Job, JobList
+from kb.api.responses import Answer
+from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait
+from kb.core.errors import InvalidRequest, TooLarge
+from kb.core.values import Accepted, Job, JobList
+from kb.engine.engine import Engine
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 maintenance = APIRouter(tags=["jobs"])

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from kb.api.answers import Answer
-from kb.api.bodies import RestoreBody, UpdateNoteBody
-from kb.api.routing import EngineOf, Ref, errors
-from kb.nouns import Document, NoteHistory
+from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.responses import Answer
+from kb.api.schemas import RestoreBody, UpdateNoteBody
+from kb.core.values import Document, NoteHistory
 
 router = APIRouter(prefix="/notes", tags=["notes"])
 

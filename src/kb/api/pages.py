@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import HTMLResponse, PlainTextResponse
 
 from kb import __version__
-from kb.api.routing import KEY, errors
+from kb.api.dependencies import KEY, errors
 
 router = APIRouter()
 

@@ -14,13 +14,13 @@ from fastapi import APIRouter, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kb.api import failures
-from kb.api.answers import Answer
-from kb.api.bodies import SearchBody
-from kb.api.routing import EngineOf, errors
-from kb.engine import Engine
-from kb.errors import InvalidRequest
-from kb.nouns import SearchAnswer
+from kb.api import errors as failures
+from kb.api.dependencies import EngineOf, errors
+from kb.api.responses import Answer
+from kb.api.schemas import SearchBody
+from kb.core.errors import InvalidRequest
+from kb.core.values import SearchAnswer
+from kb.engine.engine import Engine
 
 router = APIRouter(tags=["search"])
 

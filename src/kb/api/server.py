@@ -5,12 +5,12 @@ import sys
 
 from kb import __version__
 from kb.api.app import create_app
-from kb.connections import Limits
-from kb.logs import configure
-from kb.place import reached
-from kb.serving import Stop, address, affordable, listen
-from kb.settings import Settings
-from kb.wiring import RunningEngine
+from kb.core.endpoint import reached
+from kb.core.settings import Settings
+from kb.engine.assembly import RunningEngine
+from kb.http.connections import Limits
+from kb.http.logs import configure
+from kb.http.serve import Stop, address, affordable, listen
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from kb.api.bodies import FileForm
-from kb.api.slots import Slots
-from kb.errors import InvalidRequest, TooLarge
+from kb.api.limits import Slots
+from kb.api.schemas import FileForm
+from kb.core.errors import InvalidRequest, TooLarge
 
 MAX_FIELDS_BYTES = 2**20  # all fields beside the file
 MAX_UPLOADS = 32

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kb.cli import ignored
-from kb.errors import InvalidRequest, KBError, NotFound
+from kb.core.errors import InvalidRequest, KBError, NotFound
 
 
 class Found(NamedTuple):

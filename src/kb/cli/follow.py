@@ -3,13 +3,13 @@
 import time
 from typing import TYPE_CHECKING
 
-from kb.errors import Conflict, KBError, UnsupportedFormat
+from kb.core.errors import Conflict, KBError, UnsupportedFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kb.client import Calls
-    from kb.nouns import Json
+    from kb.client.calls import Calls
+    from kb.core.values import Json
 
 # How long one request is held open; a longer job is asked for again and again.
 WAIT_SECONDS = 60

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kb import __version__
-from kb.cli.commands import COMMANDS
+from kb.cli.commands.table import COMMANDS
 from kb.cli.options import INTERRUPTED, Formatter, Parser
 
 if TYPE_CHECKING:
-    from kb.errors import KBError
+    from kb.core.errors import KBError
 
 OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
@@ -83,7 +83,7 @@ def _drop_output() -> None:
 
 
 def _run(words: list[str]) -> int:
-    from kb.errors import KBError
+    from kb.core.errors import KBError
 
     try:
         args = build_parser(words).parse_args(words)

@@ -6,11 +6,11 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from kb.errors import NotFound, Unavailable
+from kb.core.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
     from kb.cli.transport import Client
-    from kb.nouns import Json
+    from kb.core.values import Json
 
 OPENER = "open" if sys.platform == "darwin" else "xdg-open"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kb.cli.commands import COMMANDS
+from kb.cli.commands.table import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors like any other: one sentence, or a JSON body."""
 
     def error(self, message: str) -> NoReturn:
-        from kb.errors import InvalidRequest
+        from kb.core.errors import InvalidRequest
 
         raise InvalidRequest(f"{message}; see: {self.prog} --help")
 
@@ -95,7 +95,7 @@ def add_address(parser: Parser, host: str, port: str) -> None:
 
 
 def _port(text: str) -> int:
-    from kb.place import port_number
+    from kb.core.endpoint import port_number
 
     try:
         return port_number(text)
@@ -111,7 +111,7 @@ def installed(what: str, extra: str) -> "Iterator[None]":
     except ModuleNotFoundError as missing:
         if (missing.name or "kb").partition(".")[0] == "kb":
             raise
-        from kb.errors import Unavailable
+        from kb.core.errors import Unavailable
 
         raise Unavailable(
             f"{what} is not installed here ({missing.name} is missing): pip install 'kb-server[{extra}]'"
@@ -121,8 +121,8 @@ def installed(what: str, extra: str) -> "Iterator[None]":
 def connect() -> "Client":
     """The engine that the settings name."""
     from kb.cli.transport import Client
-    from kb.client import Engine
-    from kb.place import place
+    from kb.client.calls import Engine
+    from kb.core.endpoint import place
 
     return Client(Engine.of(place()))
 
@@ -136,7 +136,7 @@ def text_or_stdin(text: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
-        from kb.errors import InvalidRequest
+        from kb.core.errors import InvalidRequest
 
         raise InvalidRequest(f"What was read from standard input is not UTF-8 text: {wrong}.") from wrong
 

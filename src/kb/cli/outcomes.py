@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kb.cli.options import INTERRUPTED, print_json
 from kb.cli.screen import Screen, one_line, plural
-from kb.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable, UnsupportedFormat
+from kb.core.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable, UnsupportedFormat
 
 if TYPE_CHECKING:
-    from kb.nouns import Json
+    from kb.core.values import Json
 
 COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "not tried": "dim"}
 

@@ -14,11 +14,11 @@ from os import fstat, fsync, replace, unlink, urandom
 from os import open as os_open
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from kb.client import CONNECT_SECONDS, Call, Calls, Engine, multipart, read_answer
-from kb.errors import InvalidRequest, NotFound, StorageFull
+from kb.client.calls import CONNECT_SECONDS, Call, Calls, Engine, multipart, read_answer
+from kb.core.errors import InvalidRequest, NotFound, StorageFull
 
 if TYPE_CHECKING:
-    from kb.nouns import Json
+    from kb.core.values import Json
 
 BLOCK = 2**18
 LONGEST_LINE = 2**16

@@ -3,12 +3,12 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
+from kb.core.invisible import tag_characters
+from kb.core.values import DocType, Json, LedgerEntry, Method
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import Finish, Placed
 from kb.ingest.written import Written
-from kb.invisible import tag_characters
-from kb.nouns import DocType, Json, LedgerEntry, Method
 from kb.store.backend import Row
 
 # Of a document: the vectors of more would fill a gigabyte. 100 MB of English have 130,000, of punctuation 500,000.

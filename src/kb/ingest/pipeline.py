@@ -9,13 +9,16 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import replace
 
-from kb.errors import JobFailure, JobSlow
+from kb.core.errors import JobFailure, JobSlow
+from kb.core.metadata import MAX_BYTES, excess, fitted, size_of
+from kb.core.values import AddOutcome, LedgerEntry
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
 from kb.ingest.prepare import AHEAD, BATCH, Placed, Preparer
+from kb.ingest.progress import Steps
 from kb.ingest.publish import Publisher
 from kb.ingest.reindex import text_passages
-from kb.ingest.request import (
+from kb.ingest.requests import (
     AddRequest,
     Known,
     give_tags,
@@ -27,10 +30,7 @@ from kb.ingest.request import (
     tags_for,
     title_for,
 )
-from kb.ingest.sandbox import Sandbox
-from kb.ingest.steps import Steps
-from kb.metadata import MAX_BYTES, excess, fitted, size_of
-from kb.nouns import AddOutcome, LedgerEntry
+from kb.ingest.sandbox.sandbox import Sandbox
 from kb.store import chunks, documents, jobs, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content

@@ -6,15 +6,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from kb import terms
-from kb.embed import Embedder
-from kb.ingest import chunk
-from kb.ingest.chunk import Kind, Passage, Passages
+from kb.core.invisible import tag_characters
+from kb.core.values import Anchor, Json
+from kb.embedding.embedder import Embedder
+from kb.embedding.priority import Precedence
+from kb.index import terms
+from kb.ingest.chunking import chunker
+from kb.ingest.chunking.chunker import Kind, Passage, Passages
 from kb.ingest.extract.part import Part
 from kb.ingest.metadata import metadata_text
-from kb.invisible import tag_characters
-from kb.nouns import Anchor, Json
-from kb.precedence import Precedence
 from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
@@ -72,8 +72,8 @@ class Preparer:
     def versions(self) -> IndexVersions:
         return IndexVersions(
             model=f"{self._embedder.name} {self._embedder.fingerprint}",
-            chunker=f"{chunk.VERSION}, {self.budget} tokens",
-            context=chunk.CONTEXT_VERSION,
+            chunker=f"{chunker.VERSION}, {self.budget} tokens",
+            context=chunker.CONTEXT_VERSION,
             terms=terms.VERSION,
         )
 
@@ -84,13 +84,13 @@ class Preparer:
 
         `interrupt` raises when the work should stop: of a large part, cutting alone takes minutes.
         """
-        cut = chunk.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt)
+        cut = chunker.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt)
         return PlacedPassages(part, cut, offset)
 
     def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:
         """What a document's metadata is cut into: usually one passage, which stands after those of the text."""
         text = metadata_text(metadata, title)
-        cut = chunk.chunk(text, "text", self._embedder.tokenizer, self.budget)
+        cut = chunker.chunk(text, "text", self._embedder.tokenizer, self.budget)
         pieces = (text[passage.start : passage.end] for passage in cut)
         return [Placed(piece, Anchor(metadata=True), tag_characters(piece) > 0) for piece in pieces]
 
@@ -155,12 +155,12 @@ class Preparer:
         return terms.index_terms(shown(title, text)), terms.index_terms(heading or ""), terms.index_terms(text)
 
     def _in_context(self, text: str, title: str, heading: str | None) -> str:
-        context = chunk.context(title or None, heading)
+        context = chunker.context(title or None, heading)
         if not context:
             return text
         tokenizer = self._embedder.tokenizer
         room = self._embedder.max_tokens - SPECIAL_TOKENS - tokenizer.count(text)
-        fitted = chunk.fit_context(context, tokenizer, room)
+        fitted = chunker.fit_context(context, tokenizer, room)
         return f"{fitted}\n{text}" if fitted else text
 
 
@@ -170,5 +170,5 @@ def shown(title: str, text: str) -> str:
 
 
 def anchored(where: Anchor, passage: Passage, offset: int) -> Anchor:
-    headings = chunk.SEPARATOR.join(filter(None, (where.heading, passage.heading)))
+    headings = chunker.SEPARATOR.join(filter(None, (where.heading, passage.heading)))
     return replace(where, heading=headings or None, start=offset + passage.start, end=offset + passage.end)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from kb.errors import KBError
+from kb.core.errors import KBError
 from kb.ingest.written import Written
 from kb.store import chunks, documents
 from kb.store.backend import Transaction, Vector

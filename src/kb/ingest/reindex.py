@@ -14,12 +14,12 @@ from typing import Protocol
 
 import numpy as np
 
-from kb.ingest.chunk import Kind
+from kb.core.invisible import tag_characters
+from kb.core.values import Anchor, Chunk, DocType, Document
+from kb.ingest.chunking.chunker import Kind
 from kb.ingest.extract import FORMATS, Part
 from kb.ingest.prepare import Placed, PlacedPassages, Preparer
 from kb.ingest.written import Written
-from kb.invisible import tag_characters
-from kb.nouns import Anchor, Chunk, DocType, Document
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row, Transaction, Vector
 from kb.store.chunks import NewChunk

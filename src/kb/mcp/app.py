@@ -12,22 +12,22 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from kb import __version__
-from kb.client import Engine
-from kb.errors import KBError, MethodNotAllowed, NotFound
-from kb.gate import Gate
+from kb.client.calls import Engine
+from kb.core.errors import KBError, MethodNotAllowed, NotFound
+from kb.core.settings import Settings
+from kb.http.access import Gate
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.contracts.kb_v3 import KbV3
 from kb.mcp.contracts.knowledge import Knowledge
+from kb.mcp.engine_client import Client
 from kb.mcp.guard import Guard, refusal
-from kb.mcp.http import StreamableHttp
-from kb.mcp.protocol import ContractServer
-from kb.mcp.receiving import receive
-from kb.mcp.sessions import Sessions
-from kb.mcp.socket import Sockets
-from kb.mcp.transport import Client
-from kb.mcp.uploads import Uploads
-from kb.settings import Settings
+from kb.mcp.sdk import ContractServer
+from kb.mcp.transports.http import StreamableHttp
+from kb.mcp.transports.sessions import Sessions
+from kb.mcp.transports.websocket import Sockets
+from kb.mcp.uploads.receiving import receive
+from kb.mcp.uploads.staging import Uploads
 
 CONTRACTS: dict[str, type[Contract]] = {contract.name: contract for contract in (Kb, Knowledge, KbV3)}
 SWEEP_SECONDS = 15

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from kb.metadata import fitted
-from kb.nouns import Json
+from kb.core.metadata import fitted
+from kb.core.values import Json
 
 # Bytes of a search answer by default. Three bytes or more make a token in any script: under 14,000 tokens.
 SEARCH_BYTES = 40_000

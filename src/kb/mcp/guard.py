@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from kb import __version__
-from kb.errors import KBError
-from kb.gate import Gate
-from kb.logs import new_request_id, request_id
+from kb.core.errors import KBError
+from kb.http.access import Gate
+from kb.http.logs import new_request_id, request_id
 
 log = logging.getLogger(__name__)
 

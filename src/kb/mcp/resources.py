@@ -17,11 +17,11 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from kb.client import API
-from kb.errors import KBError, NotFound
-from kb.invisible import plain
-from kb.mcp.failures import SERVER_ERROR, wire_error
-from kb.mcp.transport import Client
+from kb.client.calls import API
+from kb.core.errors import KBError, NotFound
+from kb.core.invisible import plain
+from kb.mcp.engine_client import Client
+from kb.mcp.errors import SERVER_ERROR, wire_error
 
 Context = ServerRequestContext[Any, Any]
 TEMPLATE = "kb://documents/{id}"

@@ -5,12 +5,12 @@ import sys
 from dataclasses import replace
 
 from kb import __version__
-from kb.connections import Limits
-from kb.logs import configure
+from kb.core.settings import Settings
+from kb.http.connections import Limits
+from kb.http.logs import configure
+from kb.http.serve import Stop, address, affordable, listen
 from kb.mcp.app import create_app
-from kb.mcp.wire import MAX_MESSAGE
-from kb.serving import Stop, address, affordable, listen
-from kb.settings import Settings
+from kb.mcp.transports.wire import MAX_MESSAGE
 
 log = logging.getLogger(__name__)
 

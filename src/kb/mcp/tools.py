@@ -10,10 +10,10 @@ from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from kb.errors import InvalidRequest
-from kb.mcp.given import understood
+from kb.core.errors import InvalidRequest
+from kb.core.values import Json
+from kb.mcp.arguments import understood
 from kb.mcp.schema import answer_schema, arguments_schema
-from kb.nouns import Json
 
 Run = Callable[..., Awaitable[Json]]
 Progress = Callable[[float, float, str], Awaitable[None]]

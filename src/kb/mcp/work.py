@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import anyio
 
-from kb.errors import KBError
+from kb.core.errors import KBError
+from kb.core.values import Json
+from kb.mcp.engine_client import Client
 from kb.mcp.tools import Caller
-from kb.mcp.transport import Client
-from kb.nouns import Json
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 ENDED = ("completed", "failed", "cancelled")

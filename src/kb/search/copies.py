@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import where_first
-from kb.nouns import Copy, Hit
-from kb.search.passages import Passages
-from kb.search.scope import Scope
+from kb.core.arrays import where_first
+from kb.core.values import Copy, Hit
+from kb.search.filter_scope import Scope
+from kb.search.hits import Passages
 from kb.store import chunks
 from kb.store.backend import Database
 from kb.store.chunks import Passage

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.nouns import DuplicateList, DuplicatePair, NoteRef
-from kb.search.live import LiveChunks, Snapshot
+from kb.core.values import DuplicateList, DuplicatePair, NoteRef
+from kb.index.chunk_index import LiveChunks, Snapshot
 from kb.store import notes
 from kb.store.backend import Database, Vector
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from kb.nouns import SearchRequest
+from kb.core.values import SearchRequest
+from kb.index.terms import query_terms
 from kb.store import jobs
 from kb.store.backend import Transaction
-from kb.terms import query_terms
 
 if TYPE_CHECKING:
-    from kb.search.hybrid import Ranking
+    from kb.search.searcher import Ranking
 
 
 def notice_for(tx: Transaction, request: SearchRequest, ranking: "Ranking") -> str:

@@ -56,7 +56,7 @@ class Mender(Protocol):
 
 
 class FullText(Protocol):
-    """The durable inverted index. It holds pre-segmented terms: see `kb.terms`."""
+    """The durable inverted index. It holds pre-segmented terms: see `kb.index.terms`."""
 
     def add(self, chunk_id: int, title: str, heading: str, body: str) -> None: ...
     def remove(self, chunk_ids: Iterable[int]) -> None: ...

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.metadata import shown
-from kb.nouns import Anchor, Chunk, Explanation, Hit, made
+from kb.core.metadata import shown
+from kb.core.values import Anchor, Chunk, Explanation, Hit, made
 from kb.store.backend import Database, Row, Transaction, Vector, listed
 from kb.store.stored import HIGHEST_ID, checked_id, readable
 

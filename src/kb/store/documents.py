@@ -9,23 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.errors import NotFound
-from kb.metadata import shown
-from kb.nouns import (
-    DocType,
-    Document,
-    DocumentCounts,
-    Filter,
-    Json,
-    LedgerEntry,
-    Method,
-    Order,
-    Sort,
-    TagCount,
-)
+from kb.core.errors import NotFound
+from kb.core.metadata import shown
+from kb.core.times import now
+from kb.core.values import DocType, Document, DocumentCounts, Filter, Json, LedgerEntry, Method, Order, Sort, TagCount
 from kb.store.backend import Row, Transaction, listed
 from kb.store.stored import checked_id, readable
-from kb.times import now
 
 FIND = "SELECT * FROM published WHERE {column} = :ref"
 TEXT = "SELECT text FROM document_texts WHERE document_id = :id"

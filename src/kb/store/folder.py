@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-from kb.errors import Conflict, StorageFull
+from kb.core.errors import Conflict, StorageFull
 
 log = logging.getLogger(__name__)
 

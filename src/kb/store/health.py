@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.metadata import MAX_BYTES, MAX_DEPTH, read
+from kb.core.metadata import MAX_BYTES, MAX_DEPTH, read
 from kb.store import chunks
 from kb.store.backend import Row, Transaction
 
@@ -40,7 +40,7 @@ SELECT d.id, d.title, d.metadata FROM published d
        (SELECT 1 FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND c.start_at = -1)
  ORDER BY d.id
 """
-# What only may be beyond the limits: `kb.metadata` says whether it is.
+# What only may be beyond the limits: `kb.core.metadata` says whether it is.
 LARGE_METADATA = """
 SELECT id, metadata FROM published
  WHERE length(metadata) > :characters

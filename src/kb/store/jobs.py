@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kb.errors import Conflict, NotFound
-from kb.nouns import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
+from kb.core.errors import Conflict, NotFound
+from kb.core.times import now, seconds_between, stamp
+from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
 from kb.store.stored import readable
-from kb.times import now, seconds_between, stamp
 
 MAX_REINDEX_CRASHES = 10  # of the whole engine, while the index was made anew: that cannot be done without
 

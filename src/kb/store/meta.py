@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from kb.errors import KBError
+from kb.core.errors import KBError
 from kb.store.backend import Transaction
 
 SET = "INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from kb.errors import NotFound
-from kb.nouns import NoteVersion
+from kb.core.errors import NotFound
+from kb.core.times import now
+from kb.core.values import NoteVersion
 from kb.store.backend import Transaction
-from kb.times import now
 
 ADD = "INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, :version, :text, :now)"
 ALL = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id ORDER BY version DESC"

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from kb.errors import Conflict, NotFound, StorageFull, TooLarge, Unavailable
+from kb.core.errors import Conflict, NotFound, StorageFull, TooLarge, Unavailable
 from kb.store.backend import Transaction
 from kb.store.folder import private, sync_folder
 

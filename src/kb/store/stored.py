@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kb.errors import Conflict, damaged
+from kb.core.errors import Conflict, damaged
 
 # Arrays have an entry of 32 bits for every id up to the highest: with these, at most a gigabyte. A damaged or crafted
 # file may have higher ones.

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
+from kb.core.values import DocType
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Ocr, Source
-from kb.nouns import DocType
 
 if TYPE_CHECKING:  # a process that extracts needs no chunker
-    from kb.ingest.chunk import Kind
+    from kb.ingest.chunking.chunker import Kind
 
 __all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "load_all", "parts"]
 

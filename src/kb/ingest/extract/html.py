@@ -6,15 +6,15 @@ from typing import Any
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
-from kb.errors import JobFailure
-from kb.ingest.detect import BOMS
+from kb.core.errors import JobFailure
+from kb.core.values import Json
+from kb.ingest.extract.detect import BOMS
 from kb.ingest.extract.hidden import with_hidden
 from kb.ingest.extract.html_hidden import without_hidden
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.text import decode
 from kb.ingest.extract.tidy import detail
 from kb.ingest.extract.tools import Ocr, Source
-from kb.nouns import Json
 
 CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
 CHARSET_WITHIN = 4096  # bytes

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
 from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source

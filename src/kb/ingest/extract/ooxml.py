@@ -12,12 +12,12 @@ from typing import IO
 
 from lxml import etree
 
-from kb.errors import JobFailure
-from kb.ingest.detect import OLE
+from kb.core.errors import JobFailure
+from kb.core.values import Json
+from kb.ingest.extract.detect import OLE
 from kb.ingest.extract.tidy import detail, real_title
 from kb.ingest.extract.tools import Source
 from kb.ingest.extract.xml import attribute, local, parse
-from kb.nouns import Json
 
 # Refused by what the archive declares. Sizes can lie, so memory is limited too.
 MAX_MEMBERS = 10_000

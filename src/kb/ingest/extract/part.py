@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 
-from kb.nouns import Anchor, FailureCode, Json, LedgerState
+from kb.core.values import Anchor, FailureCode, Json, LedgerState
 
 
 @dataclass(frozen=True, slots=True)

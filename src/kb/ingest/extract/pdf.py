@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
+from kb.core.values import Anchor, Json
 from kb.ingest.extract.hidden import Hidden, with_hidden
 from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.pdf_hidden import is_picture, shown_and_hidden
 from kb.ingest.extract.tidy import one_line, real_title, tidy
 from kb.ingest.extract.tools import Ocr, Source
-from kb.nouns import Anchor, Json
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
+from kb.core.values import Anchor
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
@@ -12,7 +13,6 @@ from kb.ingest.extract.tables import markdown_table
 from kb.ingest.extract.tidy import one_line, tidy
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import OFF, attribute, local, relation_id
-from kb.nouns import Anchor
 
 BREAKS = {"br": "\n", "tab": "\t"}
 TITLES = ("title", "ctrTitle")

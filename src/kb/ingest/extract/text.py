@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kb.errors import JobFailure
-from kb.ingest.detect import encoding_of
+from kb.core.errors import JobFailure
+from kb.ingest.extract.detect import encoding_of
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Ocr, Source
 

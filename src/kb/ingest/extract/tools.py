@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from kb.core.values import FailureCode
 from kb.ingest.extract.part import EMPTY, Outcome
 from kb.ingest.extract.tidy import tidy
-from kb.nouns import FailureCode
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -18,14 +18,14 @@ from python_calamine import (
     WorksheetNotFound,
 )
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
+from kb.core.values import Anchor
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tidy import one_line
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, relation_id
-from kb.nouns import Anchor
 
 PIECE_CHARACTERS = 1500  # a few passages: a citation names the cells that it is about
 MAX_MERGED = 10_000  # ranges

@@ -2,7 +2,7 @@
 
 from lxml import etree
 
-from kb.errors import JobFailure
+from kb.core.errors import JobFailure
 
 OFF = ("0", "false", "off")  # how Office writes no
 RESOURCE_LIMITS = ("Excessive depth", "nesting depth", "huge text node", "amplification", "Memory")

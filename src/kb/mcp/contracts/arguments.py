@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kb.mcp.uploads import MAX_CHUNK_INDEX
-from kb.nouns import DocType, JobStatus, Json, Mode
+from kb.core.values import DocType, JobStatus, Json, Mode
+from kb.mcp.uploads.staging import MAX_CHUNK_INDEX
 
 Tag = Annotated[str, Field(min_length=1, max_length=200)]
 Tags = Annotated[list[Tag] | None, Field(description="Tags, applied exactly as given.")]

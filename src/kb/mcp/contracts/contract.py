@@ -2,13 +2,13 @@
 
 from typing import ClassVar
 
-from kb.errors import KBError
+from kb.core.errors import KBError
+from kb.core.settings import Settings
+from kb.core.values import Json
+from kb.mcp.engine_client import Client
 from kb.mcp.prompts import Prompt
 from kb.mcp.tools import Tool
-from kb.mcp.transport import Client
-from kb.mcp.uploads import Uploads
-from kb.nouns import Json
-from kb.settings import Settings
+from kb.mcp.uploads.staging import Uploads
 
 
 class Contract:

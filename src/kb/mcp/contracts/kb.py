@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any
 
-from kb.errors import InvalidRequest, KBError, Unavailable
+from kb.core.errors import InvalidRequest, KBError, Unavailable
+from kb.core.metadata import fitted
+from kb.core.values import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer, Status
 from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting
 from kb.mcp.contracts.arguments import (
     ChunkIndex,
@@ -36,10 +38,8 @@ from kb.mcp.contracts.arguments import (
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.prompts import REMEMBER, search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.uploads import CHUNK_BYTES, Upload
+from kb.mcp.uploads.staging import CHUNK_BYTES, Upload
 from kb.mcp.work import ended, seen_through
-from kb.metadata import fitted
-from kb.nouns import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer, Status
 
 NOTE_WAIT_SECONDS = 20  # a note is searchable in far less; the answer says whether it is
 DEFAULT_LIMIT_MB = 100  # while the engine is away and cannot be asked

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import anyio
 from pydantic import Field
 
-from kb.errors import InvalidRequest
+from kb.core.errors import InvalidRequest
+from kb.core.settings import Settings
+from kb.core.values import Accepted, Document, DocumentList, Json, SearchAnswer
 from kb.mcp.contracts.arguments import (
     DocTypeFilter,
     DocumentId,
@@ -34,11 +36,9 @@ from kb.mcp.contracts.arguments import (
     UploadStarted,
 )
 from kb.mcp.contracts.kb import Kb
+from kb.mcp.engine_client import Client
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.transport import Client
-from kb.mcp.uploads import Upload, Uploads
-from kb.nouns import Accepted, Document, DocumentList, Json, SearchAnswer
-from kb.settings import Settings
+from kb.mcp.uploads.staging import Upload, Uploads
 
 PREFIX = "collection:"
 DEFAULT = "documents"

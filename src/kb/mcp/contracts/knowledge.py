@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kb.errors import InvalidRequest, KBError, NotFound, TooLarge, Unavailable, UnsupportedFormat
+from kb.core.errors import InvalidRequest, KBError, NotFound, TooLarge, Unavailable, UnsupportedFormat
+from kb.core.values import Json
 from kb.mcp.budget import fitting
 from kb.mcp.contracts import knowledge_shapes as shapes
 from kb.mcp.contracts.contract import Contract
@@ -21,11 +22,10 @@ from kb.mcp.contracts.knowledge_words import (
     task,
     unsupported,
 )
-from kb.mcp.files import FORMATS, FileRefusedError, Opened, file_format, holds_its_format, opened
 from kb.mcp.prompts import search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
+from kb.mcp.uploads.files import FORMATS, FileRefusedError, Opened, file_format, holds_its_format, opened
 from kb.mcp.work import ended, seen_through
-from kb.nouns import Json
 
 CLEAR_PHRASE = "DELETE ALL"
 UNCONFIRMED = "This action will delete ALL documents. Set confirm=true and confirmation_phrase='DELETE ALL' to proceed"

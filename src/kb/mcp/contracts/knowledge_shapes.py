@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kb.nouns import Json
+from kb.core.values import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kb.mcp.files import ALIASES, FORMATS, file_format
+from kb.core.values import DocType, Json
 from kb.mcp.tools import Refusal
-from kb.nouns import DocType, Json
+from kb.mcp.uploads.files import ALIASES, FORMATS, file_format
 
 DOC_TYPES: dict[str, DocType] = {
     "pdf": "pdf",

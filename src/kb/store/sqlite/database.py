@@ -18,7 +18,7 @@ import numpy as np
 import sqlite_vec
 from numpy.typing import NDArray
 
-from kb.errors import Conflict, KBError, StorageFull, Unavailable, damaged
+from kb.core.errors import Conflict, KBError, StorageFull, Unavailable, damaged
 from kb.store.backend import Row
 from kb.store.sqlite import checksums
 from kb.store.sqlite.checksums import Changes

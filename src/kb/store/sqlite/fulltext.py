@@ -2,7 +2,7 @@
 
 FTS5 is the durable index. Its own ranking is not used: its idf ignores terms that half of a small knowledge base
 holds, and reading rows one by one into Python is the slow part. So a term's postings come out in one aggregated
-string, and BM25 is computed over arrays (`kb.search.keywords`).
+string, and BM25 is computed over arrays (`kb.search.keyword`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.arrays import lengths_of, starts_of
+from kb.core.arrays import lengths_of, starts_of
 from kb.store.backend import Postings
 from kb.store.sqlite import checksums
 from kb.store.stored import HIGHEST_ID, readable

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from kb.errors import InvalidRequest, KBError
+from kb.core.errors import InvalidRequest, KBError
 from kb.store.sqlite import checksums, schema
 from kb.store.sqlite.database import translated
 from kb.store.sqlite.migrate import STAMPED, applied

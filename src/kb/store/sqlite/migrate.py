@@ -12,14 +12,14 @@ from typing import Any
 
 import apsw
 
-from kb.errors import KBError
-from kb.nouns import DOC_TYPES
+from kb.core.errors import KBError
+from kb.core.times import now
+from kb.core.values import DOC_TYPES
 from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
 from kb.store.sqlite import checksums, schema
 from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
 from kb.store.sqlite.schema import MIGRATIONS
-from kb.times import now
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from kb.errors import Conflict
+from kb.core.errors import Conflict
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 # Tables inside virtual tables are their own affair, and they differ between versions of sqlite-vec.

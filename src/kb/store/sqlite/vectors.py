@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.errors import damaged
+from kb.core.errors import damaged
 from kb.store.backend import Vector
 from kb.store.sqlite import checksums
 from kb.store.sqlite.fulltext import made_anew, parsed

@@ -1,0 +1,90 @@
+"""One error shape for everything: our errors, the framework's, and what does not fit a schema."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Scope
+
+from kb.api.responses import error_answer
+from kb.core.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+def install(app: FastAPI) -> None:
+    for kind, handler in HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def sealed(app: ASGIApp) -> ASGIApp:
+    """The same application, with the one shape also for what nobody expects; the server still logs it."""
+    return ServerErrorMiddleware(app, unexpected)
+
+
+async def answer_to(error: Exception, scope: Scope) -> Response:
+    """What the application answers to one of the `KNOWN` errors."""
+    handler = next(handler for kind, handler in HANDLERS.items() if isinstance(error, kind))
+    return await handler(Request(scope), error)
+
+
+async def ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, KBError)
+    return error_answer(error)
+
+
+async def invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError | ValidationError)
+    framed = isinstance(error, RequestValidationError)
+    problems = [
+        {"field": field_name(problem, framed=framed), "problem": problem["msg"].removeprefix("Value error, ")}
+        for problem in error.errors()
+    ]
+    message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
+    return error_answer(InvalidRequest(f"The request is not valid: {message}.", problems=problems[:20]))
+
+
+async def framework(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return error_answer(NotFound(f"There is no route {request.url.path[:200]}. The routes are listed at /docs."))
+    if error.status_code == 405:
+        return error_answer(MethodNotAllowed(f"{request.url.path[:200]} does not take {request.method}."))
+    if error.status_code == 413:
+        return error_answer(TooLarge(str(error.detail)))
+    if error.status_code < 500:
+        return error_answer(InvalidRequest(f"The request cannot be read: {error.detail}."))
+    return error_answer(KBError(str(error.detail)))
+
+
+async def disconnected(_: Request, __: Exception) -> Response:
+    """For the log and the metrics: the client is not there to read it."""
+    return error_answer(InvalidRequest("The connection ended before the whole request came. Send it again."))
+
+
+async def unexpected(_: Request, __: Exception) -> Response:
+    """The server logs what happened; the caller need not see our insides."""
+    return error_answer(KBError("Something went wrong inside the engine. Its log says what; please report it."))
+
+
+def field_name(problem: Any, *, framed: bool) -> str:
+    """The framework says `body.tags.0`, a reader `tags.0`; broken JSON has no field."""
+    if problem["type"] == "json_invalid":
+        return ""
+    return ".".join(str(step) for step in problem["loc"][framed:])
+
+
+HANDLERS: dict[type[Exception], Handler] = {
+    KBError: ours,
+    RequestValidationError: invalid,
+    ValidationError: invalid,
+    HTTPException: framework,
+    ClientDisconnect: disconnected,
+}
+KNOWN = tuple(HANDLERS)

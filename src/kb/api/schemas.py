@@ -1,0 +1,225 @@
+"""What may be sent: the shapes of bodies and query strings, with their bounds. What is not listed is refused."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from kb.core import times
+from kb.core.errors import InvalidRequest
+from kb.core.metadata import excess
+from kb.core.values import (
+    DOC_TYPES,
+    MAX_WAIT_SECONDS,
+    DocType,
+    Filter,
+    JobStatus,
+    Json,
+    Mode,
+    Order,
+    SearchRequest,
+    Sort,
+)
+
+MAX_ID = 2**63 - 1
+
+
+def real_text(text: str) -> str:
+    """JSON can spell half a character (a lone surrogate); no file can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as wrong:
+        raise ValueError(f"character {wrong.start} is half of a surrogate pair, which is not text") from wrong
+    return text
+
+
+def real_tag(tag: str) -> str:
+    if not tag.strip() or not tag.isprintable():
+        raise ValueError("a tag is visible text on one line")
+    return tag
+
+
+def real_metadata(metadata: Json) -> Json:
+    if too_much := excess(metadata):
+        raise ValueError(too_much)
+    real_text(json.dumps(metadata, ensure_ascii=False, allow_nan=False))  # NaN is no JSON, though Python reads it
+    return metadata
+
+
+Text = Annotated[str, AfterValidator(real_text)]
+NoteText = Annotated[str, Field(min_length=1, description="The whole text, at most 1 MB."), AfterValidator(real_text)]
+Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text), AfterValidator(real_tag)]
+Tags = Annotated[list[Tag], Field(max_length=100)]
+Title = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(real_text)]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(real_text)]
+Metadata = Annotated[
+    dict[str, Any], Field(description="At most 32 levels deep and 64 KB."), AfterValidator(real_metadata)
+]
+ReplaceTags = Annotated[
+    bool, Field(description="The given tags replace those that the document has; else they are added to them.")
+]
+Force = Annotated[bool, Field(description="Replace a note at this source path even if it was edited in kb since.")]
+Moment = Annotated[
+    str,
+    Field(description="A date (2026-01-31) or a time (2026-01-31T12:00:00Z); UTC unless it names a zone."),
+]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchBody(Body):
+    query: Annotated[
+        Text, Field(min_length=1, max_length=2000, description="Plain text; nothing in it is an operator.")
+    ]
+    top: Annotated[int, Field(ge=1, le=100)] | None = Field(None, description="How many results, 10 unless given.")
+    top_n: Annotated[int, Field(ge=1, le=100)] | None = Field(None, description="The same as `top`.")
+    tags: Tags = Field([], description="All must match.")
+    doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES, None]})
+    mode: Mode = "hybrid"
+    fts_only: bool = Field(False, description="Keywords only; overrides `mode`.")
+    vec_only: bool = Field(False, description="Meaning only; overrides `mode`.")
+    min_score: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Leave out what scores lower.")
+    source_path: SourcePath | None = None
+    media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text)] | None = None
+    created_after: Moment | None = Field(None, description="Inclusive.")
+    created_before: Moment | None = Field(None, description="Exclusive.")
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        None, description="Budget for the returned text."
+    )
+    explain: bool = Field(False, description="Say what each leg thought of each result.")
+
+    def request(self) -> SearchRequest:
+        if self.top is not None and self.top_n is not None and self.top != self.top_n:
+            raise InvalidRequest(
+                f"top is {self.top} and top_n is {self.top_n}: they mean the same, so send one of them."
+            )
+        if self.fts_only and self.vec_only:
+            raise InvalidRequest("fts_only and vec_only exclude each other: send one of them.")
+        return SearchRequest(
+            query=self.query,
+            top=self.top or self.top_n or 10,
+            mode="fts" if self.fts_only else "vector" if self.vec_only else self.mode,
+            filter=Filter(
+                tags=tuple(self.tags),
+                doc_type=known_doc_type(self.doc_type),
+                source_path=self.source_path,
+                media_type=self.media_type,
+                created_after=self.created_after and times.given("created_after", self.created_after),
+                created_before=self.created_before and times.given("created_before", self.created_before),
+            ),
+            min_score=self.min_score,
+            max_tokens=self.max_tokens,
+            explain=self.explain,
+        )
+
+
+class NoteBody(Body):
+    text: NoteText
+    title: Title | None = None
+    tags: Tags | None = None
+    source_path: SourcePath | None = Field(None, description="When given, the path is the note's identity.")
+    metadata: Metadata | None = None
+    replace_tags: ReplaceTags = False
+    force: Force = False
+
+
+class FileForm(Body):
+    """The fields of a multipart upload beside the file itself."""
+
+    tags: Tags | None = None
+    title: Title | None = None
+    source_path: SourcePath | None = None
+    metadata: Metadata | None = None
+    force_ocr: bool = False
+    replace_tags: ReplaceTags = False
+    force: Force = False
+
+
+class TagsBody(Body):
+    add: Tags = []
+    remove: Tags = []
+
+
+class UpdateNoteBody(Body):
+    text: NoteText
+    expected_version: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
+        None, description="Refuse with 409 when the note is at another version."
+    )
+
+
+class RestoreBody(Body):
+    version: Annotated[int, Field(ge=1, le=MAX_ID)]
+
+
+class QueryString(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class WaitQuery(QueryString):
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = Field(
+        0, description="Seconds to hold the answer until the job ends."
+    )
+
+
+class PageQuery(QueryString):
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+
+
+class JobsQuery(PageQuery):
+    status: JobStatus | None = None
+
+
+class DocumentsQuery(PageQuery):
+    source_path: Text | None = None
+    tag: Annotated[list[Text], Field(max_length=100)] = Field([], description="May be repeated; all must match.")
+    doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES]})
+    sort: Sort = "recent"
+    order: Order | None = Field(None, description="`desc`, but `asc` for `filename`, unless given.")
+
+    def filter(self) -> Filter:
+        return Filter(
+            tags=tuple(self.tag),
+            doc_type=known_doc_type(self.doc_type),
+            source_path=self.source_path,
+        )
+
+
+class ChunksQuery(QueryString):
+    first_chunk: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+    max_chunks: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
+
+
+class TextQuery(QueryString):
+    start: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+    end: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
+
+
+class DoctorQuery(QueryString):
+    fix: bool = Field(False, description="Mend what can be mended. No document is ever deleted.")
+
+
+class DuplicatesQuery(QueryString):
+    min_similarity: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = Field(
+        0.9, description="Leave out pairs that are less alike."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class ClearQuery(QueryString):
+    confirm: Text = Field("", description="Must be `DELETE ALL`.")
+
+
+def known_doc_type(doc_type: str | None) -> DocType | None:
+    if doc_type is None:
+        return None
+    for known in DOC_TYPES:
+        if known == doc_type:
+            return known
+    raise InvalidRequest(f"There is no doc_type {doc_type[:80]!r}. Known: {', '.join(DOC_TYPES)}.")
+
+
+Wait = Annotated[WaitQuery, Query()]

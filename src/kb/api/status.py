@@ -1,0 +1,15 @@
+"""How the engine is doing."""
+
+from fastapi import APIRouter, Response
+
+from kb.api.dependencies import EngineOf, errors
+from kb.api.responses import Answer
+from kb.core.values import Status
+
+router = APIRouter(tags=["state"])
+
+
+@router.get("/status", response_model=Status, responses=errors())
+def status(engine: EngineOf) -> Response:
+    """Version, model, counts, queue, storage, limits and health."""
+    return Answer(engine.status())

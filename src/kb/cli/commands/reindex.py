@@ -1,0 +1,45 @@
+"""`kb reindex`: have the engine make its index anew while it goes on answering."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from kb.cli.options import command, connect, print_json
+
+if TYPE_CHECKING:
+    from kb.cli.options import Commands
+    from kb.core.values import Json
+
+EXAMPLES = """
+kb reindex
+kb reindex --no-wait
+"""
+
+
+def register(commands: "Commands") -> None:
+    parser = command(commands, "reindex", run, EXAMPLES)
+    parser.add_argument("--no-wait", action="store_true", help="return at once; `kb jobs` shows how far it is")
+
+
+def run(args: argparse.Namespace) -> int:
+    from kb.cli.follow import exit_code, followed, reason
+
+    client = connect()
+    answer = client.reindex()
+    if not args.no_wait:
+        answer = followed(client, answer, None if args.json else _tell)
+    if args.json:
+        print_json(answer)
+    elif args.no_wait:
+        print(f"Job {answer['job_id']} makes the index anew.")
+    elif answer["status"] == "completed":
+        print("The index is new.")
+    else:
+        print(f"kb: {reason(answer)}", file=sys.stderr)
+    return exit_code(answer)
+
+
+def _tell(job: "Json") -> None:
+    """One line that is written over, and only where somebody looks at it."""
+    if sys.stderr.isatty() and job["current_step"]:
+        print(f"\r{job['current_step']}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,46 @@
+"""`kb serve`: the engine itself. The only command that imports it, and only once it is asked for."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from kb.cli.options import add_address, command, installed
+
+if TYPE_CHECKING:
+    from kb.cli.options import Commands
+
+EXAMPLES = """
+kb serve
+kb serve --port 8100 --data-dir ~/kb-work
+KB_API_KEY=secret kb serve --host 0.0.0.0
+KB_CHUNK_TOKENS=120 kb serve --reindex
+"""
+
+
+def register(commands: "Commands") -> None:
+    parser = command(commands, "serve", run, EXAMPLES, json=False)
+    add_address(parser, "KB_HOST", "KB_PORT")
+    parser.add_argument("--data-dir", metavar="DIR", help="folder for everything kb keeps (default: KB_DATA_DIR)")
+    parser.add_argument(
+        "--reindex", action="store_true", help="make the index anew, as another model or chunk size needs"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from dataclasses import replace
+    from pathlib import Path
+
+    from kb.core.settings import read
+
+    given: dict[str, Any] = {
+        "host": args.host,
+        "port": args.port,
+        "data_dir": Path(args.data_dir).expanduser().absolute() if args.data_dir else None,
+    }
+    settings = replace(read(), **{name: value for name, value in given.items() if value is not None})
+    # Read when numpy is imported. One thread scores a question in half a millisecond; several wait for each other, and
+    # for the model's threads, up to thirty times as long (docs/decisions/001-store.md).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with installed("The engine", "engine"):
+        from kb.api.server import serve
+    return serve(settings, reindex=args.reindex)

@@ -1,0 +1,64 @@
+"""`kb status`: what the engine holds, what it is doing, and whether it is well."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from kb.cli.options import command, connect, print_json
+
+if TYPE_CHECKING:
+    from kb.cli.options import Commands
+    from kb.core.values import Json
+
+EXAMPLES = """
+kb status
+kb status --json
+"""
+
+
+def register(commands: "Commands") -> None:
+    command(commands, "status", run, EXAMPLES)
+
+
+def run(args: argparse.Namespace) -> int:
+    status = connect().status()
+    if args.json:
+        print_json(status)
+    else:
+        _show(status)
+    return 0
+
+
+def _show(status: "Json") -> None:
+    from kb.cli.screen import Screen, one_line
+
+    screen = Screen(sys.stdout)
+    documents, queue, storage = status["documents"], status["queue"], status["storage"]
+    health, model, limits = status["health"], status["model"], status["limits"]
+    kinds = ", ".join(f"{count} {kind}" for kind, count in documents["by_type"].items())
+    colour = "green" if health["status"] == "healthy" else "red"
+    facts = {
+        "engine": f"kb {status['version']}",
+        "health": health["status"],
+        "documents": f"{documents['total']}" + (f" ({kinds})" if kinds else ""),
+        "passages": status["chunks"],
+        "queue": f"{queue['queued']} queued, {queue['running']} running, {queue['failed']} failed",
+        "storage": f"{_size(storage['bytes'])} in {storage['path']} ({storage['backend']})",
+        "model": f"{model['name']}, {model['dimensions']} dimensions, on {status['device']}",
+        "limits": f"{limits['max_file_mb']} MB a file, {limits['chunk_tokens']} tokens a passage",
+        "sandbox": status["sandbox"],
+        "changed": status["last_updated"] or "never",
+    }
+    for name, value in facts.items():
+        text = one_line(value)
+        screen.say(f"{name:<10} {screen.style(text, colour) if name == 'health' else text}")
+    for issue in health["issues"]:
+        screen.say(screen.style(f"{'issue':<10} {one_line(issue)}", "red"))
+
+
+def _size(number: float) -> str:
+    units = ["bytes", "KB", "MB", "GB", "TB"]
+    while number >= 1024 and len(units) > 1:
+        number /= 1024
+        units.pop(0)
+    return f"{number:.0f} {units[0]}" if units[0] == "bytes" else f"{number:.1f} {units[0]}"

@@ -1,0 +1,175 @@
+"""Documents put into an engine as they were in another one, over its ordinary routes.
+
+A file is added with its original, title, tags, metadata and path. A note is added with its first text and taken through
+the others, so that its versions are the same, and so is which of them its path brought. What the engine has already is
+found first: a second run changes nothing, and one that was broken off goes on where it stopped. What stands there with
+other content is left alone.
+"""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from kb.cli.follow import WAIT_SECONDS, followed, reason
+from kb.cli.outcomes import Outcome, Task, not_done
+from kb.core.errors import Conflict
+
+if TYPE_CHECKING:
+    from kb.cli.importing.exported import Exported
+    from kb.cli.transport import Client
+    from kb.core.values import Json
+
+PAGE = 1000
+
+
+class NotDoneError(Exception):
+    """A job that ended without the document."""
+
+    def __init__(self, answer: "Json") -> None:
+        super().__init__(reason(answer))
+        self.answer = answer
+
+
+class Importer:
+    def __init__(self, client: "Client", *, force: bool) -> None:
+        self._client = client
+        self._force = force
+        self._at_path: dict[str, Json] = {}
+        self._files: dict[str, Json] = {}  # without a path, by hash
+        self._notes: dict[tuple[str, frozenset[str]], list[Json]] = {}  # without a path, by text and tags
+        self._taken: set[int] = set()  # documents that stand for one of the import already
+        self._look()
+
+    def task(self, document: "Json", archive: "Exported") -> Task:
+        name = f"{document['doc_type']} {document['source_path'] or document['title']}"
+        about = {"title": document["title"], "source_path": document["source_path"]}
+
+        def act() -> Outcome:
+            try:
+                is_note = document["doc_type"] == "note"
+                state, document_id = self._note(document) if is_note else self._file(document, archive)
+            except NotDoneError as ended:
+                return not_done(name, about | ended.answer)
+            self._taken.add(document_id)
+            told = about | {"status": "completed", "document_id": document_id, "outcome": state}
+            return Outcome(name, state, f"document {document_id}", told)
+
+        return Task(name, about, act)
+
+    def _look(self) -> None:
+        """What the engine has, by everything that can make it the same."""
+        offset = 0
+        while page := self._client.documents(sort="created", order="asc", limit=PAGE, offset=offset)["documents"]:
+            for held in page:
+                if held["source_path"] is not None:
+                    self._at_path[held["source_path"]] = held
+                elif held["doc_type"] == "note":
+                    self._notes.setdefault((held["content_hash"], frozenset(held["tags"])), []).append(held)
+                else:
+                    self._files[held["content_hash"]] = held
+            offset += len(page)
+
+    def _file(self, document: "Json", archive: "Exported") -> tuple[str, int]:
+        path, hash_ = document["source_path"], document["content_hash"]
+        held = self._files.get(hash_) if path is None else self._at_path.get(path)
+        same = held is not None and held["content_hash"] == hash_ and held["doc_type"] != "note"
+        if held and same and _complete(held, document):
+            return "unchanged", held["id"]
+        if held and not same:
+            self._refuse_to_replace(held)
+        with archive.original(hash_) as original:
+            answer = self._client.add_file(
+                original,
+                filename=document["filename"],
+                title=_title(document),
+                tags=document["tags"],
+                source_path=path,
+                metadata=_metadata(document, held if same else None),
+                force=self._force or None,
+                wait=WAIT_SECONDS,
+            )
+            return self._done(answer)
+
+    def _note(self, document: "Json") -> tuple[str, int]:
+        texts = [version["text"] for version in reversed(document.get("versions") or [])] or [document["text"]]
+        held, reached = self._held_note(document, texts)
+        if held is None:
+            if other := self._at_path.get(document["source_path"]):
+                self._refuse_to_replace(other)
+            state, document_id = self._added_note(document, texts[0], more=len(texts) > 1)
+            reached = 1
+        elif reached < len(texts) or _complete(held, document) or document["source_path"] is None:
+            state, document_id = "unchanged", held["id"]
+        else:
+            state, document_id = self._added_note(document, texts[-1], held)
+        for number, text in enumerate(texts[reached:], start=reached + 1):
+            if document["source_path"] is not None and number <= document.get("brought", 0):
+                self._added_note(document, text)
+            else:
+                self._client.update_note(document_id, text)
+        return ("updated" if state == "unchanged" and texts[reached:] else state), document_id
+
+    def _held_note(self, document: "Json", texts: list[str]) -> "tuple[Json | None, int]":
+        """The note as the engine has it, and how many of its versions are there."""
+        path = document["source_path"]
+        for reached in range(len(texts), 0, -1):
+            hash_ = hashlib.sha256(texts[reached - 1].encode()).hexdigest()
+            if path is not None:
+                there = self._at_path.get(path)
+                found = [there] if there and there["doc_type"] == "note" and there["content_hash"] == hash_ else []
+            else:
+                found = self._notes.get((hash_, frozenset(document["tags"])), [])
+            for held in found:
+                # Earlier text counts only where it is the same step of the history: the rest can follow.
+                if held["id"] not in self._taken and (reached == len(texts) or held["version"] == reached):
+                    return held, reached
+        return None, 0
+
+    def _added_note(
+        self, document: "Json", text: str, held: "Json | None" = None, *, more: bool = False
+    ) -> tuple[str, int]:
+        """What became of the note, and its id. With `more`, other texts follow: no known note may be changed so."""
+        given = {
+            "title": _title(document),
+            "tags": document["tags"],
+            "source_path": document["source_path"],
+            "metadata": _metadata(document, held),
+            "force": self._force or None,
+        }
+        state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
+        unwanted = state != "added" and document["source_path"] is None and more
+        if document_id not in self._taken and not unwanted:
+            return state, document_id
+        # Two notes may have come to the same text and tags, but cannot be added so: tell them apart for a moment.
+        mark = f"kb-import:{document['uid']}"
+        given["tags"] = [*document["tags"], mark]
+        state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
+        self._client.edit_tags(document_id, remove=[mark])
+        return state, document_id
+
+    def _done(self, accepted: "Json") -> tuple[str, int]:
+        """What the addition did, and the document."""
+        answer = followed(self._client, accepted)
+        if answer["status"] != "completed":
+            raise NotDoneError(answer)
+        return answer["outcome"], int(answer["document_id"])
+
+    def _refuse_to_replace(self, held: "Json") -> None:
+        if not self._force:
+            raise Conflict(
+                f"document {held['id']} has this source path and other content; it is left alone (--force replaces it)"
+            )
+
+
+def _title(document: "Json") -> str | None:
+    """The title when it was given; one that comes from the content comes from it again."""
+    return document["title"] if document.get("titled", True) else None
+
+
+def _complete(held: "Json", document: "Json") -> bool:
+    return set(document["tags"]) <= set(held["tags"]) and document["metadata"].keys() <= held["metadata"].keys()
+
+
+def _metadata(document: "Json", held: "Json | None") -> "Json":
+    """Metadata to send: to a document with the same content, only what it lacks."""
+    there = held["metadata"] if held else {}
+    return {name: value for name, value in document["metadata"].items() if name not in there}

@@ -1,0 +1,51 @@
+"""Where the engine is, for programs that start often and must start at once.
+
+`kb.core.settings` declares every setting and checks them all, which takes as long as the rest of `kb search` together. The
+command line needs few of them to reach the engine.
+"""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from kb.core.errors import InvalidRequest
+
+HOST, PORT = "127.0.0.1", 8000
+ENGINE_URL = f"http://{HOST}:{PORT}"
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it listens on is not where it is reached
+
+Value = TypeVar("Value")
+
+
+class Place(NamedTuple):
+    engine_url: str
+    api_key: str
+
+
+def place() -> Place:
+    """What KB_ENGINE_URL and KB_API_KEY say, or else KB_HOST and KB_PORT; an empty variable counts as unset."""
+    url = os.environ.get("KB_ENGINE_URL")
+    if not url:
+        port = os.environ.get("KB_PORT")
+        url = reached(os.environ.get("KB_HOST") or HOST, parsed("KB_PORT", port, port_number) if port else PORT)
+    return Place(url, os.environ.get("KB_API_KEY", ""))
+
+
+def parsed(name: str, text: str, parse: Callable[[str], Value]) -> Value:
+    """The value of a setting; an error names the setting, what it says and what is expected."""
+    try:
+        return parse(text)
+    except ValueError as wrong:
+        raise InvalidRequest(f"{name} is {text!r}, which cannot be used: {wrong}.") from wrong
+
+
+def port_number(text: str) -> int:
+    if not (text.isdecimal() and text.isascii() and len(text) <= 5 and int(text) <= 65535):
+        raise ValueError("a port is a number from 0 to 65535")
+    return int(text)
+
+
+def reached(host: str, port: int) -> str:
+    """The address under which this machine reaches a server that listens there."""
+    name = ANY_ADDRESS.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"

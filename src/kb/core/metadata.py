@@ -1,0 +1,83 @@
+"""How much metadata a document may have: 32 levels and 64 KB.
+
+What is given is refused beyond that, what a file says about itself is cut to it. What an older version stored is never
+shown beyond it: a short remark stands for it, so that lists and searches stay small.
+"""
+
+import json
+from typing import Any
+
+from kb.core.values import Json
+
+MAX_DEPTH = 32  # an object or list inside another is one level more
+MAX_BYTES = 64 * 2**10  # as compact JSON in UTF-8
+OMITTED = "_omitted"  # the name of the remark
+
+
+def excess(metadata: Json) -> str | None:
+    """What is too much, and what to do; None when nothing is."""
+    if is_deep(metadata):
+        return f"The metadata is nested more than {MAX_DEPTH} levels deep. Flatten it, or put it into the text."
+    if (size := size_of(metadata)) > MAX_BYTES:
+        return (
+            f"The metadata has {size:,} bytes as JSON, and at most {MAX_BYTES:,} are kept. Shorten it, or put it into "
+            "the text."
+        )
+    return None
+
+
+def is_deep(metadata: Json) -> bool:
+    """Whether it has more levels than it may have; without recursion, which has a limit of its own."""
+    level: list[Any] = [metadata]
+    for _ in range(MAX_DEPTH):
+        inner = (value for held in level for value in (held.values() if isinstance(held, dict) else held))
+        level = [value for value in inner if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def size_of(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
+def fitted(metadata: Json, most: int = MAX_BYTES) -> Json:
+    """As much as there is room for, in order, and a remark that names what is left out."""
+    kept: Json = {}
+    left_out: list[str] = []
+    room = most - len(remark(["x" * 200])[OMITTED]) - 20
+    for name, value in metadata.items():
+        size = most if isinstance(value, dict | list) and is_deep({name: value}) else size_of({name: value})
+        if size <= room:
+            kept[name] = value
+            room -= size
+        else:
+            left_out.append(name)
+    return kept | remark(left_out) if left_out else metadata
+
+
+def remark(names: list[str]) -> Json:
+    shown = ", ".join(name[:40] for name in names[:4]) + ("" if len(names) <= 4 else f" and {len(names) - 4} more")
+    return {OMITTED: f"Left out, since it is too large: {shown}"}
+
+
+def read(stored: str) -> Json | None:
+    """Metadata as it is stored; None when it is beyond what may be stored today."""
+    try:
+        metadata: Json = json.loads(stored)
+    except RecursionError:
+        return None
+    is_small = len(stored) <= MAX_BYTES and stored.count("{") + stored.count("[") <= MAX_DEPTH
+    return metadata if is_small or excess(metadata) is None else None
+
+
+def shown(stored: str) -> Json:
+    """Metadata as it is stored; a remark instead when it is beyond what may be stored today."""
+    if stored == "{}":
+        return {}
+    if (metadata := read(stored)) is not None:
+        return metadata
+    return {
+        OMITTED: f"{len(stored):,} characters of metadata are not shown: they are nested more than {MAX_DEPTH} levels "
+        f"deep or have more than {MAX_BYTES:,} bytes. `kb doctor` names the document."
+    }

@@ -1,0 +1,270 @@
+"""Text in, unit vectors out.
+
+The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is
+cut silently. A query runs at once, on as many cores as help it, beside the bulk work that has begun and before what
+has not (`kb.embedding.batcher`, `kb.embedding.priority`). Nothing here opens a socket.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+
+from kb.core.errors import InvalidRequest, Unavailable
+from kb.embedding.batcher import Bulk, rounded
+from kb.embedding.model import ModelFiles, Pooling, describe
+from kb.embedding.priority import Precedence
+from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
+from kb.embedding.tokenizer import Tokenizer
+
+SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
+QUERY_CACHE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCounts:
+    hits: int
+    misses: int
+    size: int
+    capacity: int
+
+
+class Embedder(Protocol):
+    """What the rest of kb knows about embedding."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same vectors, another for another model."""
+
+    @property
+    def dimensions(self) -> int: ...
+    @property
+    def max_tokens(self) -> int:
+        """The window, special tokens included."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
+
+    def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
+        """The same, without waiting for it."""
+
+    def begin_query(self, text: str) -> Finish:
+        """The unit vector of a text of any length, before bulk work that waits; not writable.
+
+        Other threads may begin with it at once; what is returned ends it.
+        """
+
+
+class Begun:
+    """A question with which other threads have begun. Whoever needs them next ends it, for whoever asked."""
+
+    def __init__(self, end: Finish) -> None:
+        self._end = end
+        self.done: Future[Vectors] = Future()
+
+    def end(self) -> None:
+        if self.done.done():
+            return
+        try:
+            self.done.set_result(self._end())
+        except Exception as wrong:  # noqa: BLE001 - it belongs to whoever asked
+            self.done.set_exception(wrong)
+
+
+class QueryCache:
+    """The vectors of the latest questions."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._hits = self._misses = 0
+        self._lock = Lock()
+
+    def get(self, text: str) -> Vectors | None:
+        with self._lock:
+            if text not in self._vectors:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._vectors.move_to_end(text)
+            return self._vectors[text]
+
+    def put(self, text: str, vector: Vectors) -> None:
+        with self._lock:
+            self._vectors[text] = vector
+            while len(self._vectors) > self._capacity:
+                self._vectors.popitem(last=False)
+
+    @property
+    def counts(self) -> CacheCounts:
+        return CacheCounts(self._hits, self._misses, len(self._vectors), self._capacity)
+
+
+class SentenceEmbedder:
+    """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
+
+    def __init__(self, files: ModelFiles, runtime: Runtime, precedence: Precedence) -> None:
+        self.name = files.name
+        self.fingerprint = files.fingerprint
+        self.dimensions = files.dimensions
+        self.max_tokens = files.max_tokens
+        self.device = runtime.device
+        self.tokenizer = Tokenizer(files.tokenizer)
+        self._pooling = files.pooling
+        self._runtime = runtime
+        self._precedence = precedence
+        self._querying = Lock()  # held by whoever uses the runtime for a single text, or what is pending
+        self._pending: Begun | None = None  # begun, and not ended yet
+        streams = [partial(self._embedded, run) for run in runtime.streams]
+        self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
+        self._recent = QueryCache(QUERY_CACHE)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
+        return self.begin(texts).result()
+
+    def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
+        """The same, without waiting for it: only what is wrong with the texts is told at once."""
+        ids = self.tokenizer.ids(texts)
+        lengths = [len(tokens) for tokens in ids]
+        if lengths and max(lengths) > self.max_tokens:
+            number = lengths.index(max(lengths))
+            raise InvalidRequest(
+                f"Text {number + 1} of {len(texts)} has {lengths[number]} tokens, and {self.name} reads at most "
+                f"{self.max_tokens}. Split it.",
+                tokens=lengths[number],
+                max_tokens=self.max_tokens,
+            )
+        return self._bulk.submit(ids)
+
+    def embed_query(self, text: str) -> Vectors:
+        """What `begin_query` gives in the end."""
+        return self.begin_query(text)()
+
+    def begin_query(self, text: str) -> Finish:
+        """The unit vector of a text of any length, before bulk work that waits; not writable.
+
+        Other threads may begin with it at once; what is returned ends it. What is longer than the window is read in
+        windows; the answer is the direction of their mean, in which each counts by its tokens.
+        """
+        if (known := self._recent.get(text)) is not None:
+            return lambda: known
+        windows = self.tokenizer.windows(text, self.max_tokens)
+        begun = self._begin(windows[0]) if len(windows) == 1 else None
+
+        def finish() -> Vectors:
+            with self._precedence.first():
+                vector = self._end(begun) if begun else self._mean(windows)
+            vector.setflags(write=False)  # every asker gets this one
+            self._recent.put(text, vector)
+            return vector
+
+        return finish
+
+    @property
+    def query_cache(self) -> CacheCounts:
+        return self._recent.counts
+
+    def _begin(self, window: Sequence[int]) -> Begun | None:
+        """None while the runtime is busy: then this question may as well begin when its vector is needed."""
+        if not self._querying.acquire(blocking=False):
+            return None
+        try:
+            if self._pending is None:
+                self._pending = self._begun(window)
+                return self._pending
+            return None
+        finally:
+            self._querying.release()
+
+    def _begun(self, window: Sequence[int]) -> Begun:
+        input_ids, mask = self._padded([window])
+        end = self._runtime.begin(input_ids, mask)
+        return Begun(lambda: self._vectors(end(), mask)[0])
+
+    def _end(self, begun: Begun) -> Vectors:
+        if not begun.done.done():  # by somebody else
+            with self._querying:
+                if self._pending is begun:
+                    self._settle()
+        return begun.done.result()
+
+    def _settle(self) -> None:
+        """End what was begun, whoever asked for it: the runtime takes one text at a time."""
+        if self._pending is not None:
+            self._pending.end()
+            self._pending = None
+
+    def _mean(self, windows: Sequence[Sequence[int]]) -> Vectors:
+        vectors = [self._alone(self._runtime.query, [window])[0] for window in windows]
+        return vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
+
+    def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
+        with self._querying:
+            self._settle()
+            return self._embedded(run, batch)
+
+    def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
+        """Unit vectors of one batch of token ids."""
+        input_ids, mask = self._padded(batch)
+        return self._vectors(run(input_ids, mask), mask)
+
+    def _padded(self, batch: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
+        """Token ids and attention mask."""
+        longest = max(map(len, batch))
+        exact = len(batch) == 1 and longest <= SHORT_QUERY
+        width = longest if exact else min(rounded(longest), self.max_tokens)
+        input_ids = np.zeros((len(batch), width), np.int64)
+        mask = np.zeros_like(input_ids)
+        for row, tokens in enumerate(batch):
+            input_ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        return input_ids, mask
+
+    def _vectors(self, output: Vectors, mask: Ids) -> Vectors:
+        """Unit vectors from what a runtime gives."""
+        if output.ndim == 3:
+            output = _pool(output, mask, self._pooling)
+        return _unit(output.astype(np.float32, copy=False))
+
+
+def load(model_dir: Path, runtime: RuntimeName = "auto", precedence: Precedence | None = None) -> SentenceEmbedder:
+    """Open the model in this folder and prove that it runs."""
+    files = describe(model_dir)
+    opened = open_runtime(files.graph, runtime)
+    # One after the other: OpenVINO's binding can lock itself up when two threads use it for the very first time.
+    (dimensions,) = {run(SHORTEST, SHORTEST).shape[-1] for run in (opened.query, opened.whole, *opened.streams)}
+    if dimensions != files.dimensions:
+        raise Unavailable(
+            f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
+            "Check KB_MODEL_DIR."
+        )
+    return SentenceEmbedder(files, opened, precedence or Precedence())
+
+
+def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
+    """One vector for each text from those of its tokens."""
+    if pooling == "cls":
+        return tokens[:, 0]
+    weights = mask[:, :, None].astype(np.float32)
+    mean: Vectors = (tokens * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    # `numpy.linalg.norm` and `clip` do the same on a longer way, which a query would notice (`kb.core.arrays`).
+    lengths = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
+    unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    return unit

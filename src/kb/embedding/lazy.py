@@ -1,0 +1,94 @@
+"""An embedder that loads its model while the engine already listens.
+
+What the model's folder says about itself is known at once, and a folder that cannot be used is refused at once;
+whoever needs the model itself waits until it is loaded.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+from kb.core.errors import Unavailable
+from kb.embedding import model
+from kb.embedding.embedder import SentenceEmbedder, load
+from kb.embedding.priority import Precedence
+from kb.embedding.runtimes import Finish
+from kb.embedding.tokenizer import Tokenizer
+from kb.store.backend import Vector
+
+log = logging.getLogger(__name__)
+
+LOAD_SECONDS = 120
+
+
+class WarmingEmbedder:
+    def __init__(self, model_dir: Path, precedence: Precedence) -> None:
+        self._model_dir = model_dir
+        self._precedence = precedence
+        self._files = model.describe(model_dir)
+        self._loaded = threading.Event()
+        self._embedder: SentenceEmbedder | None = None
+        self.problem: str | None = None  # why it could not be loaded
+
+    def start(self) -> None:
+        """Not a daemon: a process that ends in the middle of loading would be aborted by the runtime."""
+        threading.Thread(target=self._load, name="load-model").start()
+
+    @property
+    def name(self) -> str:
+        return self._files.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._files.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self._files.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self._files.max_tokens
+
+    @property
+    def ready(self) -> bool:
+        return self._embedder is not None
+
+    @property
+    def cached_queries(self) -> int:
+        return self._embedder.query_cache.size if self._embedder else 0
+
+    @property
+    def device(self) -> str:
+        return self._embedder.device if self._embedder else "loading"
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._wait().tokenizer
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        return self._wait().embed(texts)
+
+    def begin(self, texts: Sequence[str]) -> "Future[Vector]":
+        return self._wait().begin(texts)
+
+    def begin_query(self, text: str) -> Finish:
+        return self._wait().begin_query(text)
+
+    def _load(self) -> None:
+        try:
+            self._embedder = load(self._model_dir, precedence=self._precedence)
+        except Exception as error:  # the thread's last chance to say why
+            log.exception("the embedding model could not be loaded")
+            self.problem = f"The embedding model could not be loaded: {error}"
+        finally:
+            self._loaded.set()
+
+    def _wait(self) -> SentenceEmbedder:
+        if not self._loaded.wait(LOAD_SECONDS) or self._embedder is None:
+            raise Unavailable(
+                "The embedding model is not loaded. The engine's log says why; try again after `make setup`."
+            )
+        return self._embedder

@@ -1,0 +1,1 @@
+"""embedding/minilm."""

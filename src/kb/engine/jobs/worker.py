@@ -1,0 +1,118 @@
+"""The worker: threads, each of one lane, that claim a job, run it and record how it ended."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from kb.core.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
+from kb.embedding.priority import Precedence
+from kb.engine.jobs.queue import LANES, Queue
+from kb.store.backend import Row
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 10
+LONGEST_WAIT = 60.0  # seconds
+
+Interrupt = Callable[[], None]
+Run = Callable[[Row, Interrupt], None]
+
+
+class Worker:
+    """`run` does one job and records its success; what it raises is recorded here.
+
+    It is given a function to call between its steps, which waits while something else goes first, and raises when the
+    job should not go on. `hands` says how many jobs of a lane may run at once, one unless it is named.
+    """
+
+    def __init__(self, queue: Queue, run: Run, precedence: Precedence, hands: Mapping[str, int] | None = None) -> None:
+        self._queue = queue
+        self._run = run
+        self._precedence = precedence
+        self.stopping = threading.Event()
+        self._threads = [
+            (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
+            for lane in LANES
+            for number in range((hands or {}).get(lane, 1))
+        ]
+
+    def start(self, *lanes: str) -> None:
+        """Begin with these lanes, or with all that have not begun yet."""
+        for lane, thread in self._threads:
+            if (not lanes or lane in lanes) and not thread.is_alive() and not self.stopping.is_set():
+                thread.start()
+
+    def stop(self) -> None:
+        """Take no further job; the ones that run end, or go back into the queue at their next step."""
+        self.stopping.set()
+        self._queue.stop()
+        for _, thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _work(self, lane: str) -> None:
+        while not self.stopping.is_set():
+            try:
+                job = self._queue.claim(lane, self.stopping)
+                if job is not None:
+                    self._do(job)
+            except KBError as error:
+                log.exception("the %s worker could not reach the queue", lane)
+                self._queue.stuck(error)
+                self.stopping.wait(1)
+
+    def _check(self, job_id: str) -> None:
+        self._precedence.give_way()
+        if self._queue.is_cancelling(job_id):
+            raise JobCancelled
+        if self.stopping.is_set():
+            raise JobInterrupted
+
+    def _do(self, job: Row) -> None:
+        try:
+            self._run(job, lambda: self._check(job["id"]))
+        except JobInterrupted:
+            log.info("job %s goes back into the queue", job["id"])
+            self._record(lambda: self._queue.put_back(job["id"]))
+        except JobCancelled:
+            log.info("job %s was cancelled", job["id"])
+            self._record(lambda: self._queue.cancelled(job["id"]))
+        except JobSlow:
+            log.info("job %s goes on in the lane of large jobs", job["id"])
+            self._record(lambda: self._queue.move(job["id"], "large"))
+        except JobFailure as failure:
+            log.warning("job %s failed: %s", job["id"], failure.code)
+            code, message = failure.code, failure.message
+            self._record(lambda: self._queue.fail(job["id"], code, message))
+        except Exception as error:  # noqa: BLE001 - whatever happens, the job ends in a recorded state
+            self._failed(job, error)
+        finally:
+            self._queue.done_with(job["id"])
+
+    def _failed(self, job: Row, error: Exception) -> None:
+        """What may pass (a full disk, a busy database) is tried again, each time later."""
+        if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
+            wait = min(2.0 ** job["attempts"], LONGEST_WAIT)
+            log.warning("job %s is tried again in %.0f s: %s", job["id"], wait, error.message)
+            self._record(lambda: self._queue.postpone(job["id"], wait))
+            return
+        log.error("job %s failed", job["id"], exc_info=error)
+        if isinstance(error, MemoryError):
+            message = "The engine got no more memory for it. Split it into smaller parts, or give kb more memory."
+            self._record(lambda: self._queue.fail(job["id"], "out_of_memory", message))
+            return
+        message = error.message if isinstance(error, KBError) else f"{type(error).__name__}: {error}"
+        self._record(lambda: self._queue.fail(job["id"], "internal", message))
+
+    def _record(self, outcome: Callable[[], None]) -> None:
+        """Write down how a job ended, as soon as the database takes it; else it runs again after a restart."""
+        while True:
+            try:
+                outcome()
+            except KBError as error:
+                log.warning("how a job ended cannot be written down yet: %s", error.message)
+                self._queue.stuck(error)
+                if self.stopping.wait(1):
+                    return
+            else:
+                return

@@ -1,0 +1,114 @@
+"""A server behind a real port, until it is told to stop: what the engine and the MCP server share."""
+
+import logging
+import resource
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import uvicorn
+
+from kb.core.errors import Conflict
+from kb.http.connections import Connections, Limits
+from kb.http.protocol import HttpConnection, SocketConnection
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 5  # for answers that are under way when the server stops
+FILES_PER_CONNECTION = 2  # its own, and a file or a connection to the engine that its request opens
+# For everything else: some 50 threads with three files of SQLite each, pipes of extractors, the model, the log, and
+# new connections that are accepted before an idle one is closed for them.
+RESERVED_FILES = 512
+
+
+class Stop:
+    """Takes the signals that end a server, at any moment of its life.
+
+    It only takes note. An exception raised from here could strike in the middle of an import and leave its lock
+    behind, and other threads would wait for it for ever.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._server: uvicorn.Server | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self)
+
+    def __call__(self, *_: Any) -> None:
+        self._asked = True
+        if self._server is not None:
+            self._server.should_exit = True
+
+    def run(self, app: Any, listener: socket.socket, limits: Limits, **options: Any) -> None:
+        """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
+        self._server = server(app, limits, **options)
+        if not self._asked:
+            self._server.run(sockets=[listener])
+
+
+def server(app: Any, limits: Limits, *, websockets: bool = False, **options: Any) -> uvicorn.Server:
+    """The application behind connections that are limited."""
+    http: Any = partial(HttpConnection, Connections(limits))
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=http,
+            ws=SocketConnection if websockets else "none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            **options,
+        )
+    )
+
+
+def affordable(limits: Limits) -> Limits:
+    """The limits, with no more connections than this process can have beside the files that it needs.
+
+    The process is granted more open files first, where the system lets it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections * FILES_PER_CONNECTION + RESERVED_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # macOS says that there is no limit, and has one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return limits
+    connections = (soft - min(RESERVED_FILES, soft // 2)) // FILES_PER_CONNECTION
+    log.warning(
+        "%d connections at a time instead of %d: this process may open %d files only; raise its limit (ulimit -n)",
+        connections,
+        limits.connections,
+        soft,
+    )
+    return replace(limits, connections=connections)
+
+
+def listen(host: str, port: int, settings: str) -> socket.socket:
+    """The socket, already listening; `settings` choose another address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named because asyncio sends at once (TCP_NODELAY) only on sockets that do: without it, an answer
+    # on a connection that is kept open comes 40 ms late.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise Conflict(
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another address with {settings}."
+        ) from error
+    listener.listen(128)
+    return listener
+
+
+def address(host: str, listener: socket.socket) -> str:
+    """Where the socket is, as people write it."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}"

@@ -1,0 +1,433 @@
+"""The published chunks in memory: ids, documents, lengths, vectors and their signs as arrays.
+
+Rebuilt from the database at start and never trusted over it. A change is applied after its commit and before it is
+acknowledged. Readers work on a `Snapshot`, one moment that never changes under them.
+
+A chunk has a place, a document has a number; both are given in the order of arrival. The chunks of a document stand
+side by side.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.core.arrays import lengths_of, starts_of
+from kb.core.errors import Conflict, Unavailable, is_damage
+from kb.index.kernels import Places, Words
+from kb.index.sign_bits import WORD, Bound, pack, spread
+from kb.store import chunks
+from kb.store.backend import Database, Vector
+
+SPARE = 1024  # rows that an array has room for beyond what it holds
+DOCUMENTS_AT_ONCE = 4096  # whose vectors are added up at a time, so that no second copy of all of them is made
+LOAD_SECONDS = 600
+LONG = 64  # chunks of a document from which on it is added up by itself
+MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
+BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
+
+Numbers = NDArray[np.int64]
+Fill = Callable[[Vector], None]  # writes the vectors of one document, in order, into its rows
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment. What is not `alive` counts for nothing."""
+
+    version: int  # another for every other moment
+
+    # By place: one for each chunk.
+    chunk_ids: NDArray[np.int64]
+    owners: NDArray[np.int32]  # number of the document
+    lengths: NDArray[np.int32]  # terms in the full text
+    vectors: Vector
+    signs: Words
+    alive: NDArray[np.bool_]
+
+    # By number: one for each document.
+    document_ids: NDArray[np.int64]
+    first: NDArray[np.int32]  # place of its first chunk
+    sizes: NDArray[np.int32]  # in chunks
+    document_lengths: NDArray[np.int32]  # terms of all its chunks
+    rows: NDArray[np.int32]  # where its direction is among `wholes`; -1 for one chunk, which has it
+    document_alive: NDArray[np.bool_]
+
+    # By row: one for each document of several chunks.
+    wholes: Vector  # the direction of all its vectors together
+    whole_signs: Words
+    whole_numbers: NDArray[np.int32]  # whose it is
+
+    bound: Bound
+    newest: int  # highest chunk id; a higher one is not in here
+    count: int  # chunks that are alive
+    document_count: int
+    terms: int  # of all of them
+    places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
+    numbers: NDArray[np.int32]  # document id → number, likewise
+
+    def numbers_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The number of each document, -1 where it has none."""
+        return looked_up(self.numbers, document_ids, self.document_alive)
+
+    def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The place of each chunk, -1 where it has none."""
+        return looked_up(self.places, chunk_ids, self.alive)
+
+    def places_in(self, numbers: NDArray[np.integer[Any]]) -> Places:
+        """Every place of these documents."""
+        sizes = self.sizes[numbers]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        return np.repeat(self.first[numbers] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def looked_up(where: NDArray[np.int32], ids: NDArray[np.int64], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
+    # An id or a place beyond the end belongs to a later moment.
+    found = where.take(ids, mode="clip")
+    if len(ids) and ids.max() >= len(where):
+        found[ids >= len(where)] = -1
+    there = found.view(np.uint32) < len(alive)  # -1 is then the largest of all
+    there &= alive.take(found, mode="clip") if len(alive) else False
+    np.putmask(found, ~there, -1)
+    return found
+
+
+class Columns:
+    """Arrays that grow together by appending. Rows beyond the count are in nobody's snapshot."""
+
+    def __init__(self, room: int, **kinds: tuple[Any, tuple[int, ...]]) -> None:
+        """`kinds`: the type of each column, and what follows the number of rows in its shape."""
+        self.count = 0
+        self._held = {name: np.zeros((room + SPARE, *shape), kind) for name, (kind, shape) in kinds.items()}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._held[name][: self.count]
+
+    def extend(self, count: int) -> slice:
+        """Room for as many more rows, and where they are."""
+        start, self.count = self.count, self.count + count
+        for name, column in self._held.items():
+            if self.count > len(column):  # half as much again; readers keep the old array
+                extra = max(self.count - len(column), len(column) // 2) + SPARE
+                self._held[name] = np.concatenate((column, np.zeros((extra, *column.shape[1:]), column.dtype)))
+        return slice(start, self.count)
+
+    def append(self, **rows: NDArray[Any]) -> slice:
+        new = self.extend(len(next(iter(rows.values()))))
+        for name, values in rows.items():
+            self._held[name][new] = values
+        return new
+
+
+class LiveChunks:
+    """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
+
+    def __init__(self, dimensions: int, *, awaiting_reindex: bool = False) -> None:
+        self._awaiting = awaiting_reindex  # the index in the file is of no use; a new one is on its way
+        self._loaded = threading.Event()
+        self._failure: BaseException | None = None
+        self._changing = threading.RLock()
+        self._dimensions = dimensions
+        self.without_vector = 0  # chunks that had none, or none that can be used, when they were loaded
+        self._version = 0
+        self._reset()
+        self._publish()
+
+    def load(self, database: Database) -> None:
+        """Read everything. Changes that are committed meanwhile wait and are then applied on top.
+
+        May be called again when it failed: what was committed in between is in the database by then.
+        """
+        self._loaded.clear()
+        try:
+            with database.read() as tx, self._changing:
+                live = chunks.live(tx)
+                sizes = np.unique(live.document_ids, return_counts=True)[1]
+                self._reset(len(live.chunk_ids), len(sizes), int(np.count_nonzero(sizes > 1)))
+                order, new = self._append(live.document_ids, live.chunk_ids, live.terms, live.of_metadata)
+                self.without_vector = tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
+                self._take_in(new)
+                self._publish()
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        else:
+            self._failure = None
+        finally:
+            self._loaded.set()
+
+    @property
+    def loaded(self) -> bool:
+        return self.problem is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why there is nothing to search in, if so."""
+        if self._awaiting and not self._loaded.is_set():
+            return "The index has to be made anew; `kb jobs` shows how far it is, `kb reindex` starts it."
+        if self._failure is not None:
+            again = "" if self.damaged else " It is tried again by itself."
+            return f"The search index cannot be loaded: {self._failure}{again}"
+        return None if self._loaded.is_set() else "The search index is still loading."
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last attempt to load it failed."""
+        return self._failure is not None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether that was because the database is damaged: trying again does not help."""
+        return self._failure is not None and is_damage(self._failure)
+
+    @property
+    def count(self) -> int:
+        return self._snapshot.count
+
+    def snapshot(self) -> Snapshot:
+        self._wait()
+        return self._snapshot
+
+    def replace(
+        self,
+        document_id: int,
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector | Fill,
+        of_metadata: Sequence[bool] = (),
+    ) -> None:
+        """The new chunks of a document; `of_metadata` tells those made from its metadata, which are the last ones.
+
+        The vectors of a large document need not be held twice: they can also be written where they belong.
+        """
+        if self._ready():
+            self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
+
+    def replace_many(
+        self,
+        document_ids: Sequence[int],
+        owners: Sequence[int],
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector,
+        of_metadata: Sequence[bool] = (),
+    ) -> None:
+        """The new chunks of many documents at once; `owners` says whose each chunk is."""
+        self._replace(document_ids, owners, chunk_ids, terms, vectors, of_metadata)
+        self._loaded.set()
+
+    def remove(self, document_id: int) -> None:
+        if self._ready():
+            with self._changing:
+                self._kill([document_id])
+                self._publish()
+
+    def clear(self) -> None:
+        if self._ready():
+            with self._changing:
+                self._reset()
+                self._publish()
+
+    def _ready(self) -> bool:
+        """Whether there is an index to change; one that is being made anew takes what is in the database then."""
+        if not self._awaiting:
+            self._loaded.wait(LOAD_SECONDS)
+        return self._loaded.is_set() and self._failure is None
+
+    def _wait(self) -> None:
+        if self._awaiting and not self._loaded.is_set():
+            raise Unavailable(f"{self.problem} Try again when it is done.")
+        if self.damaged:
+            raise Conflict(f"{self.problem}", damaged=True)
+        if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
+            raise Unavailable(f"{self.problem} Try again in a moment.")
+
+    def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
+        """Empty, with room for this much; readers keep what they see until the next `_publish`."""
+        vectors, signs = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
+        self._chunks = Columns(
+            chunks,
+            chunk_ids=(np.int64, ()),
+            owners=(np.int32, ()),
+            lengths=(np.int32, ()),
+            vectors=vectors,
+            signs=signs,
+            alive=(np.bool_, ()),
+            of_metadata=(np.bool_, ()),
+        )
+        self._documents = Columns(
+            documents,
+            document_ids=(np.int64, ()),
+            first=(np.int32, ()),
+            sizes=(np.int32, ()),
+            text_sizes=(np.int32, ()),  # in chunks, without those of metadata
+            document_lengths=(np.int32, ()),
+            rows=(np.int32, ()),
+            document_alive=(np.bool_, ()),
+        )
+        self._wholes = Columns(wholes, wholes=vectors, whole_signs=signs, whole_numbers=(np.int32, ()))
+        self._places = np.full(chunks + SPARE, -1, np.int32)
+        self._numbers = np.full(documents + SPARE, -1, np.int32)
+        self._count = self._document_count = self._terms = self._newest = 0
+        self._bound = self._measured_bound()
+        self._sampled = BOUND_FROM
+
+    def _measured_bound(self) -> Bound:
+        """As far as the signs of the vectors held can be relied on."""
+        return Bound(self._dimensions, spread(self._chunks["vectors"]))
+
+    def _replace(
+        self,
+        document_ids: Sequence[int],
+        owners: Sequence[int],
+        chunk_ids: Sequence[int],
+        terms: Sequence[int],
+        vectors: Vector | Fill,
+        of_metadata: Sequence[bool],
+    ) -> None:
+        with self._changing:
+            self._kill(document_ids)
+            order, new = self._append(
+                np.asarray(owners, np.int64),
+                np.asarray(chunk_ids, np.int64),
+                np.asarray(terms, np.int32),
+                np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
+            )
+            if callable(vectors):
+                vectors(self._chunks["vectors"][new])
+            else:
+                self._chunks["vectors"][new] = vectors[order]
+            self._take_in(new)
+            self._publish()
+
+    def _append(
+        self,
+        owners: NDArray[np.int64],
+        chunk_ids: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        of_metadata: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.int64], slice]:
+        """Whole documents, but for their vectors: the order in which these are to be written, and where."""
+        order = np.argsort(owners, kind="stable")
+        owners, chunk_ids, terms, of_metadata = owners[order], chunk_ids[order], terms[order], of_metadata[order]
+        starts = starts_of(owners)
+        sizes = lengths_of(starts, len(owners))
+        new = self._chunks.append(
+            chunk_ids=chunk_ids,
+            lengths=terms,
+            alive=np.ones(len(owners), np.bool_),
+            of_metadata=of_metadata,
+            owners=np.zeros_like(terms),
+        )
+        documents = self._documents.append(
+            document_ids=owners[starts],
+            first=starts + new.start,
+            sizes=sizes,
+            text_sizes=sizes - np.add.reduceat(of_metadata, starts, dtype=np.int32) if len(starts) else starts,
+            document_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
+            rows=np.full(len(starts), -1),
+            document_alive=np.ones(len(starts), np.bool_),
+        )
+        numbers = np.arange(documents.start, documents.stop, dtype=np.int32)
+        self._chunks["owners"][new] = np.repeat(numbers, sizes)
+        self._places = noted(self._places, chunk_ids, np.arange(new.start, new.stop))
+        self._numbers = noted(self._numbers, owners[starts], numbers)
+        self._newest = max(self._newest, int(chunk_ids.max(initial=0)))
+        self._count += len(owners)
+        self._document_count += len(starts)
+        self._terms += int(terms.sum())
+        return order, new
+
+    def _take_in(self, new: slice) -> None:
+        """What follows from the vectors of new chunks: their signs, and the directions of their documents.
+
+        Metadata does not turn a document's direction: a short note would else be found less well for having an author.
+        """
+        vectors = self._chunks["vectors"]
+        self._chunks["signs"][new] = pack(vectors[new])
+        if new.start == new.stop:
+            return
+        first, sizes = self._documents["first"], self._documents["sizes"]
+        from_number = int(self._chunks["owners"][new.start])
+        several = from_number + np.flatnonzero(sizes[from_number:] > 1)
+        for at in range(0, len(several), DOCUMENTS_AT_ONCE):
+            some = several[at : at + DOCUMENTS_AT_ONCE]
+            directions = summed(vectors, first[some], self._documents["text_sizes"][some])
+            directions /= np.linalg.norm(directions, axis=1, keepdims=True).clip(1e-6)
+            rows = self._wholes.append(wholes=directions, whole_signs=pack(directions), whole_numbers=some)
+            self._documents["rows"][some] = np.arange(rows.start, rows.stop)
+
+    def _kill(self, document_ids: Sequence[int]) -> None:
+        numbers = looked_up(self._numbers, np.asarray(document_ids, np.int64), self._documents["document_alive"])
+        numbers = numbers[numbers >= 0]
+        if not len(numbers):
+            return
+        # Who reads an older moment goes on finding the old number of a document that gets a new one.
+        self._numbers = self._numbers.copy()
+        self._documents["document_alive"][numbers] = False
+        for first, size in zip(self._documents["first"][numbers], self._documents["sizes"][numbers], strict=True):
+            self._chunks["alive"][first : first + size] = False
+        self._count -= int(self._documents["sizes"][numbers].sum())
+        self._document_count -= len(numbers)
+        self._terms -= int(self._documents["document_lengths"][numbers].sum())
+        if self._count < (1 - MOST_DEAD) * self._chunks.count - SPARE:
+            self._pack()
+
+    def _pack(self) -> None:
+        """The same without the dead rows."""
+        old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
+        owners = self._documents["document_ids"][old["owners"][keep]]
+        self._reset(len(keep), self._document_count)
+        _, new = self._append(owners, old["chunk_ids"][keep], old["lengths"][keep], old["of_metadata"][keep])
+        np.take(old["vectors"], keep, axis=0, out=self._chunks["vectors"][new])
+        self._take_in(new)
+
+    def _publish(self) -> None:
+        if self._chunks.count >= self._sampled:
+            self._bound = self._measured_bound()
+            self._sampled = 2 * self._chunks.count
+        self._version += 1
+        by_place = ("chunk_ids", "owners", "lengths", "vectors", "signs")
+        by_number = ("document_ids", "first", "sizes", "document_lengths", "rows")
+        by_row = ("wholes", "whole_signs", "whole_numbers")
+        self._snapshot = Snapshot(
+            version=self._version,
+            **{name: self._chunks[name] for name in by_place},
+            **{name: self._documents[name] for name in by_number},
+            **{name: self._wholes[name] for name in by_row},
+            # What dies later stays alive for whoever is reading now.
+            alive=self._chunks["alive"].copy(),
+            document_alive=self._documents["document_alive"].copy(),
+            bound=self._bound,
+            newest=self._newest,
+            count=self._count,
+            document_count=self._document_count,
+            terms=self._terms,
+            places=self._places,
+            numbers=self._numbers,
+        )
+
+
+def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+    """`where`, longer if need be, with these entries."""
+    highest = int(ids.max(initial=0))
+    if highest >= len(where):
+        more = np.full(max(highest + 1 - len(where), len(where) // 2), -1, np.int32)
+        where = np.concatenate((where, more))
+    where[ids] = values
+    return where
+
+
+def summed(vectors: Vector, first: NDArray[np.int32], sizes: NDArray[np.int32]) -> Vector:
+    """The sum of each run of rows."""
+    sums = vectors[first]
+    for at in np.flatnonzero(sizes > LONG):
+        sums[at] = vectors[first[at] : first[at] + sizes[at]].sum(axis=0)
+    # The others row by row, all runs at once: a third of the time of numpy's reduceat.
+    short = np.flatnonzero(sizes <= LONG)
+    for offset in range(1, int(sizes[short].max(initial=0))):
+        short = short[sizes[short] > offset]
+        sums[short] += vectors[first[short] + offset]
+    return sums

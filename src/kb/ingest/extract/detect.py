@@ -1,0 +1,149 @@
+"""What kind of file this is: by its content first, by its name only where the content cannot tell."""
+
+import codecs
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+from kb.core.errors import UnsupportedFormat
+from kb.core.values import DocType
+
+OfficeType = Literal["docx", "pptx", "xlsx"]
+
+SUPPORTED = "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, Markdown, plain text (csv, json, xml, ...) and program sources"
+FORMAT_NAMES = ["pdf", "docx", "pptx", "xlsx", "html", "jpg", "png", "svg", "markdown", "text", "code"]
+
+MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
+CODE = frozenset(
+    """
+    asm awk bash bat bzl c cc cfg clj cljs cmake coffee cpp cs css cu cxx d dart diff el elm erl ex exs f f90 fish fs
+    go gradle graphql groovy h hcl hh hpp hs hxx ini java jl js jsx kt kts less lisp lua m mk ml mm nim nix pas patch
+    php pl pm proto ps1 py pyi pyx r rake rb rs sass scala scm scss sh sol sql swift tcl tex tf toml ts tsx v vb vhd
+    vim vue wat zig zsh
+    """.split()
+)
+CODE_NAMES = frozenset("dockerfile makefile rakefile gemfile jenkinsfile justfile".split())
+TEXT_MEDIA_TYPES = {
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "json": "application/json",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+OFFICE = "application/vnd.openxmlformats-officedocument."
+OFFICE_MEDIA_TYPES: dict[OfficeType, str] = {
+    "docx": OFFICE + "wordprocessingml.document",
+    "pptx": OFFICE + "presentationml.presentation",
+    "xlsx": OFFICE + "spreadsheetml.sheet",
+}
+OFFICE_SUFFIXES: dict[str, OfficeType] = {
+    **dict.fromkeys(("docx", "docm", "dotx", "dotm"), "docx"),
+    **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "pptx"),
+    **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), "xlsx"),
+}
+# Names of members that only one kind of Office file has.
+OFFICE_MEMBERS: tuple[tuple[bytes, OfficeType], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
+OLE = b"\xd0\xcf\x11\xe0"  # a container of old Office files, and of new ones that are encrypted
+ZIP = b"PK\x03\x04"
+
+# First bytes of what is certainly not text and not supported, and how to call it.
+SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (ZIP, "ZIP"),
+    (OLE, "old Office"),
+    (b"GIF8", "GIF"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"\x1f\x8b", "gzip"),
+    (b"7z\xbc\xaf", "7z"),
+    (b"Rar!", "RAR"),
+    (b"\x7fELF", "ELF program"),
+)
+PROLOG = rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*"
+HTML = re.compile(PROLOG + rb"<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
+SVG = re.compile(
+    PROLOG + rb"(?:<!doctype\s+svg.*?>\s*(?:<!--.*?-->\s*)*)?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
+)
+
+MARKUP_WITHIN = 8192  # bytes: a prolog is not longer
+PDF_WITHIN = 1024  # bytes: readers accept other bytes before a PDF
+BOMS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Control characters that text never holds: all but tab, line feeds, form feed, backspace and escape.
+NEVER_IN_TEXT = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    doc_type: DocType
+    media_type: str
+
+
+def detect(head: bytes, tail: bytes, filename: str) -> Format:
+    """The format of a file from its first and last bytes and its name."""
+    suffix = PurePath(filename).suffix.lower().lstrip(".")
+    if found := binary_format(head, tail, suffix):
+        return found
+    for signature, name in SIGNATURES:
+        if head.startswith(signature):
+            raise unsupported(filename, f"it is a {name} file")
+    if encoding_of(head, complete=False) is None:
+        raise unsupported(filename, "it is not text")
+    return text_format(head, suffix, PurePath(filename).name.lower())
+
+
+def binary_format(head: bytes, tail: bytes, suffix: str) -> Format | None:
+    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and encoding_of(head, complete=False) is None):
+        return Format("pdf", "application/pdf")
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return Format("image", "image/png")
+    if head.startswith(b"\xff\xd8\xff"):
+        return Format("image", "image/jpeg")
+    office: OfficeType | None = None
+    if head.startswith(ZIP):
+        office = next((kind for member, kind in OFFICE_MEMBERS if member in tail or member in head), None)
+    elif head.startswith(OLE):
+        office = OFFICE_SUFFIXES.get(suffix)  # the extractor tells whether it is an encrypted one
+    return Format(office, OFFICE_MEDIA_TYPES[office]) if office else None
+
+
+def text_format(head: bytes, suffix: str, name: str) -> Format:
+    if suffix in CODE or name in CODE_NAMES or head.startswith(b"#!"):
+        return Format("code", "text/plain")
+    start = head[:MARKUP_WITHIN]
+    if SVG.match(start):
+        return Format("svg", "image/svg+xml")
+    if HTML.match(start) or suffix in ("html", "htm", "xhtml"):
+        return Format("html", "text/html")
+    if suffix in MARKDOWN:
+        return Format("markdown", "text/markdown")
+    return Format("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
+
+
+def encoding_of(data: bytes, *, complete: bool) -> str | None:
+    """How these bytes spell text, or None. An incomplete head may end in the middle of a character."""
+    for bom, encoding in BOMS:
+        if data.startswith(bom):
+            return encoding
+    if data.translate(None, NEVER_IN_TEXT) != data:
+        return None
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=complete)
+    except UnicodeDecodeError:
+        # Not UTF-8, but without control characters: text of an older kind, where each byte is a character.
+        return "cp1252"
+    return "utf-8"
+
+
+def unsupported(filename: str, why: str) -> UnsupportedFormat:
+    return UnsupportedFormat(
+        f"{filename!r} cannot be read: {why}. Supported: {SUPPORTED}.",
+        supported_formats=FORMAT_NAMES,
+        reason=why,
+    )

@@ -1,0 +1,199 @@
+"""A request to add something, and what the document that is there already means for it.
+
+Identity: with a source path, the path is the document. Without one, a file is its bytes, and a note is its text and
+tags (other tags make another note: one agent's memory never becomes another's).
+
+A path replaces what it brought itself. What was edited in kb since is replaced only by force, and a document never
+changes from a note to a file or back.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kb.core.values import DocType, Json
+from kb.store import documents, notes
+from kb.store.backend import Row, Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddRequest:
+    """Survives a restart as a job's payload."""
+
+    doc_type: DocType
+    media_type: str
+    content_hash: str
+    size_bytes: int
+    text: str | None = None  # a note's; a file's bytes lie among the originals
+    filename: str | None = None
+    title: str | None = None
+    tags: list[str] | None = None  # None: not given
+    source_path: str | None = None
+    metadata: Json | None = None
+    force_ocr: bool = False
+    replace_tags: bool = False  # the given tags replace those that the document has
+    force: bool = False  # replace what was edited in kb, too
+
+    @property
+    def is_note(self) -> bool:
+        return self.doc_type == "note"
+
+    @property
+    def given_title(self) -> str | None:
+        return self.title or str((self.metadata or {}).get("title") or "") or None
+
+    def payload(self) -> Json:
+        return asdict(self)
+
+    @staticmethod
+    def from_payload(payload: str) -> "AddRequest":
+        return AddRequest(**json.loads(payload))
+
+
+def note_request(text: str, **given: Any) -> AddRequest:
+    data = text.encode()
+    return AddRequest(
+        doc_type="note",
+        media_type="text/markdown",
+        content_hash=text_hash(text),
+        size_bytes=len(data),
+        text=text,
+        **given,
+    )
+
+
+def text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The document that a request is about."""
+
+    row: Row
+    same_content: bool = False
+    kept: bool = False  # an edit in kb replaced this content, and the path has nothing newer
+    refusal: str | None = None  # why the request must not replace the content, and what to do
+
+    @property
+    def holds(self) -> bool:
+        """Whether the content of the request is there, as the current version or below an edit."""
+        return self.same_content or self.kept
+
+
+def known(tx: Transaction, request: AddRequest) -> Known | None:
+    if request.source_path is not None:
+        row = documents.at_path(tx, request.source_path)
+        return None if row is None else compared(tx, row, request)
+    candidates = documents.with_content(tx, request.content_hash, is_note=request.is_note)
+    if request.is_note:
+        held = documents.tags_of(tx, [row["id"] for row in candidates])
+        candidates = [row for row in candidates if set(held[row["id"]]) == set(request.tags or ())]
+    return Known(candidates[0], same_content=True) if candidates else None
+
+
+def compared(tx: Transaction, row: Row, request: AddRequest) -> Known:
+    """The document at a path, and whether the request may replace its content."""
+    if (row["doc_type"] == "note") != request.is_note:
+        return Known(row, refusal=other_kind(row))
+    if row["content_hash"] == request.content_hash:
+        return Known(row, same_content=True)
+    if not request.is_note or request.force or row["brought"] == row["version"]:
+        return Known(row)
+    brought = notes.text(tx, row["id"], row["brought"])
+    brought_hash = None if brought is None else text_hash(brought)
+    if brought_hash == row["content_hash"]:  # edited, and edited back
+        return Known(row)
+    if brought_hash == request.content_hash:
+        return Known(row, kept=True)
+    return Known(row, refusal=edited(row))
+
+
+def other_kind(row: Row) -> str:
+    if row["doc_type"] == "note":
+        return (
+            f"Document {row['id']} at this source path is a note, and a note does not become a file. To update the "
+            f"note, send the text as a note (`kb import`). To have the file instead, delete the note first "
+            f"(`kb rm {row['id']}`)."
+        )
+    return (
+        f"Document {row['id']} at this source path is a {row['doc_type']} file, and a file does not become a note. To "
+        f"update it, send the file (`kb add`). To have a note instead, delete the file first (`kb rm {row['id']}`)."
+    )
+
+
+def edited(row: Row) -> str:
+    return (
+        f"Note {row['id']} was edited in kb (version {row['version']}), and the text that was sent is another one. "
+        f"The note stays as it is. Merge the two with `kb updatenote {row['id']}`, or replace the note with force "
+        "(`--force`): its versions stay."
+    )
+
+
+def settled(found: Known, request: AddRequest) -> bool:
+    """Whether the document already is what the request asks for, tags apart."""
+    if found.kept:
+        return True
+    title = title_for(found, request)
+    metadata = json.loads(found.row["metadata"])
+    return (
+        found.same_content
+        and title in (None, found.row["title"])
+        and metadata | given_metadata(found, request) == metadata
+        and not must_be_read(found.row, request)
+    )
+
+
+def must_be_read(row: Row, request: AddRequest) -> bool:
+    """Whether a file with the same bytes has to be read once more: by OCR, or because OCR may be there by now."""
+    asked = request.force_ocr and row["processing_method"] in ("text_extraction", "mixed")
+    return asked or any(
+        part["state"] == "failed" and "OCR" in (part["reason"] or "") for part in json.loads(row["ledger"])
+    )
+
+
+def title_for(found: Known | None, request: AddRequest) -> str | None:
+    """The title that was given, now or before; None when it comes from the content."""
+    held = found.row["title"] if found and found.row["titled"] else None
+    if request.source_path is None:
+        return held or request.given_title
+    return request.given_title or held
+
+
+def given_metadata(found: Known | None, request: AddRequest) -> Json:
+    """All metadata that was given, now or before: at a path, new values replace old ones; else they only fill in."""
+    new = request.metadata or {}
+    if found is None:
+        return new
+    if request.source_path is None:
+        held = json.loads(found.row["metadata"])
+        new = {name: value for name, value in new.items() if name not in held}
+    given: Json = json.loads(found.row["given"])
+    return given | new
+
+
+def tags_for(held: list[str], request: AddRequest) -> list[str]:
+    """Given tags are added to those that the document has, unless they are to replace them."""
+    if request.tags is None:
+        return held
+    return list(dict.fromkeys(request.tags if request.replace_tags else [*held, *request.tags]))
+
+
+def give_tags(tx: Transaction, row: Row, request: AddRequest) -> bool:
+    """Apply the tags of a request for content that is there already; whether that changed any."""
+    held = documents.tags_of(tx, [row["id"]])[row["id"]]
+    tags = tags_for(held, request)
+    if tags == held:
+        return False
+    documents.set_tags(tx, row["id"], tags)
+    documents.touch(tx, row["id"])
+    return True
+
+
+def supersede(tx: Transaction, request: AddRequest, found: Known, job_id: str) -> None:
+    """The path's content is what this job says: one that was accepted earlier and still waits must not replace it."""
+    if request.source_path is not None:
+        documents.set_accepted(tx, found.row["id"], job_id)
+        if found.same_content:
+            documents.set_brought(tx, found.row["id"])

@@ -1,0 +1,97 @@
+"""What a sandboxed process may say, checked field by field before the engine believes any of it.
+
+A parser that was taken over says what it likes. Each kind of answer has fixed fields of fixed types; everything else
+counts as a crash of that process.
+"""
+
+from dataclasses import astuple, replace
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from kb.core.errors import JobFailure
+from kb.core.values import FailureCode
+from kb.ingest.extract import Part
+from kb.ingest.sandbox.frames import Frame
+
+MAX_NUMBER = 2**31  # of a page, a slide or a character
+MAX_REASON = 2000  # characters
+
+
+@dataclass(frozen=True)
+class Found:
+    """A part; its text is the payload."""
+
+    kind: Literal["part"]
+    part: Part
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image to be read: a byte for each pixel in the payload."""
+
+    kind: Literal["read"]
+    width: Annotated[int, Field(ge=1)]
+    height: Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What was read in an image: the payload."""
+
+    kind: Literal["text"]
+
+
+@dataclass(frozen=True)
+class End:
+    kind: Literal["end"]
+
+
+@dataclass(frozen=True)
+class Failed:
+    kind: Literal["failure"]
+    code: FailureCode
+    message: Annotated[str, Field(max_length=MAX_REASON)]
+
+
+Extracted = Found | Picture | End | Failed
+Read = Text | Failed
+EXTRACTED: TypeAdapter[Extracted] = TypeAdapter(Annotated[Extracted, Field(discriminator="kind")])
+READ: TypeAdapter[Read] = TypeAdapter(Annotated[Read, Field(discriminator="kind")])
+
+
+def extracted(frame: Frame) -> Extracted:
+    """An answer of a process that extracts."""
+    try:
+        answer = EXTRACTED.validate_json(frame.message, strict=True)
+        if isinstance(answer, Found):
+            check(answer.part)
+            return replace(answer, part=replace(answer.part, text=frame.payload.decode()))
+        if isinstance(answer, Picture) and answer.width * answer.height != len(frame.payload):
+            raise ValueError("The picture has another size than its pixels.")
+    except ValueError as error:
+        raise senseless(error) from None
+    return answer
+
+
+def read(frame: Frame) -> Read:
+    """An answer of a process that reads images."""
+    try:
+        return READ.validate_json(frame.message, strict=True)
+    except ValidationError as error:
+        raise senseless(error) from None
+
+
+def check(part: Part) -> None:
+    """What the types do not say."""
+    if part.anchor.metadata is not None:
+        raise ValueError("Metadata has passages of its own, which the engine makes.")
+    numbers = [value for value in (part.number, part.total, *astuple(part.anchor)) if isinstance(value, int)]
+    if not all(0 <= number < MAX_NUMBER for number in numbers):
+        raise ValueError("A number is out of range.")
+
+
+def senseless(error: ValueError) -> JobFailure:
+    what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    return JobFailure("crashed", f"The process that read it gave an answer that makes no sense: {what[:200]}")

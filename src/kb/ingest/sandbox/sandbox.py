@@ -1,0 +1,159 @@
+"""Extraction in processes of its own: a segfault, hang or memory hog fails one job, and the next one runs at once.
+
+Images are read in one further process, which alone holds the OCR models and has limits of its own. It ends when
+no image came for a while, and its memory is free again. Nothing is started before the first file needs it.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+from kb.core.errors import JobFailure
+from kb.core.values import DocType, Json
+from kb.ingest.extract import Part, Source
+from kb.ingest.sandbox.answers import Failed, Found, Picture, extracted, read
+from kb.ingest.sandbox.frames import Frame
+from kb.ingest.sandbox.ocr import OcrChoice
+from kb.ingest.sandbox.process import PROGRAM, TICK, GoneError, Limits, Process, Work
+
+EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
+OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
+DOCUMENT_MB = 256  # of text in all
+DOCUMENT_SECONDS = 1800  # that extraction may take in all, OCR apart
+
+Interrupt = Callable[[], None]
+
+
+class Sandbox:
+    """For several threads: each extraction has a process to itself until it ends."""
+
+    def __init__(
+        self,
+        choose_ocr: Callable[[], OcrChoice],
+        limits: Limits = EXTRACT_LIMITS,
+        ocr_limits: Limits = OCR_LIMITS,
+        program: Sequence[str] = PROGRAM,
+    ) -> None:
+        self._choose_ocr = cache(choose_ocr)  # looking for Tesseract takes a moment: not at start
+        self._limits = limits
+        self._ocr_limits = ocr_limits
+        self._program = program
+        self._lock = threading.Lock()
+        self._idle: list[Process] = []
+        self._reading = threading.Lock()  # one image at a time, in one process: OCR takes much memory
+        self._reader: Process | None = None
+
+    def parts(
+        self, doc_type: DocType, source: Source, interrupt: Interrupt, before_ocr: Interrupt = lambda: None
+    ) -> Iterator[Part]:
+        """The parts of a file. `interrupt` raises when it should stop, and is called in the middle of a page too.
+
+        `before_ocr` is called before an image is read, and may raise as well.
+        """
+        ocr = self._choose_ocr()
+        request: Json = {
+            "doc_type": doc_type,
+            "name": source.name,
+            "force_ocr": source.force_ocr,
+            "ocr_missing": ocr.missing,
+            "ocr_missing_code": ocr.missing_code,
+        }
+        process, frame = self._asked(request, source, interrupt)
+        size = 0
+        waited = 0.0
+        try:
+            while isinstance(answer := extracted(frame), Found | Picture):
+                if isinstance(answer, Picture):
+                    before_ocr()
+                    process.send(*self._read(answer, frame.payload, interrupt), interrupt)
+                else:
+                    size += len(frame.payload)
+                    if size > DOCUMENT_MB * 2**20:
+                        raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
+                    del frame  # the part holds its text
+                    yield answer.part
+                    del answer
+                asked = time.monotonic()
+                frame = process.receive(interrupt)
+                waited += time.monotonic() - asked
+                if waited > DOCUMENT_SECONDS:
+                    raise JobFailure("timeout", f"Reading it takes more than {DOCUMENT_SECONDS // 60} minutes.")
+        except GoneError:
+            raise JobFailure("crashed", "The process that read it ended in the middle.") from None
+        except BaseException:
+            process.kill()  # failed or cancelled, or nobody wants the rest
+            raise
+        with self._lock:
+            self._idle.append(process)
+        if isinstance(answer, Failed):
+            raise JobFailure(answer.code, answer.message)
+
+    def close(self) -> None:
+        with self._lock:
+            for process in self._idle:
+                process.kill()
+            self._idle.clear()
+        with self._reading:
+            if self._reader:
+                self._reader.kill()
+
+    def _asked(self, request: Json, source: Source, interrupt: Interrupt) -> tuple[Process, Frame]:
+        """A process and its first answer; one that had ended of idleness is replaced."""
+        while True:
+            process = self._taken() or Process(self._limits, "extract", self._program)
+            try:
+                with source.open() as file:
+                    process.send(request, b"", interrupt, [file.fileno()])
+                return process, process.receive(interrupt)
+            except GoneError:
+                continue
+            except OSError as error:
+                process.kill()
+                raise JobFailure("corrupt", f"Its original cannot be read: {error.strerror}.") from None
+            except BaseException:
+                process.kill()
+                raise
+
+    def _taken(self) -> Process | None:
+        """One that is idle and still alive; the system may have ended it when memory was short."""
+        with self._lock:
+            while self._idle:
+                process = self._idle.pop()
+                if process.alive:
+                    return process
+                process.kill()
+        return None
+
+    def _read(self, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
+        """The text in an image. What goes wrong with it is its page's failure, not the document's."""
+        engine = self._choose_ocr().engine
+        if engine is None:
+            raise JobFailure("crashed", "The process that read it asked for OCR, which there is not.")
+        while not self._reading.acquire(timeout=TICK):
+            interrupt()
+        try:
+            return {}, self._text(engine, picture, pixels, interrupt)
+        except JobFailure as failure:
+            return {"failure": f"OCR failed: {failure.message}"}, b""
+        finally:
+            self._reading.release()
+
+    def _text(self, engine: Work, picture: Picture, pixels: bytes, interrupt: Interrupt) -> bytes:
+        while True:
+            process, self._reader = self._reader, None
+            if process is None or not process.alive:
+                process = Process(self._ocr_limits, engine, self._program)
+            try:
+                process.send({"width": picture.width, "height": picture.height}, pixels, interrupt)
+                frame = process.receive(interrupt)
+                answer = read(frame)
+            except GoneError:
+                continue
+            except BaseException:
+                process.kill()
+                raise
+            self._reader = process
+            if isinstance(answer, Failed):
+                raise JobFailure(answer.code, answer.message)
+            return frame.payload

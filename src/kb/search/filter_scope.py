@@ -1,0 +1,138 @@
+"""What a search may answer from: the documents within its filter, at one moment.
+
+Working out which those are takes longer than searching them, so the last few answers are kept for as long as nothing
+is written.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.core.arrays import nonzero
+from kb.core.values import Filter
+from kb.index.chunk_index import Numbers, Snapshot
+from kb.index.kernels import Places
+from kb.store import documents
+from kb.store.backend import Database, Vector
+
+KEPT = 32
+SIDE_BY_SIDE = 2048  # chunks whose vectors (3 MB at 384 dimensions) are kept with the scope
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The documents and chunks that take part, and what is usual among them."""
+
+    snapshot: Snapshot
+    numbers: Numbers | None  # of the documents; None for every one that is alive
+    places: Places | None  # of their chunks, likewise
+    holds: NDArray[np.bool_]  # by place
+    holds_document: NDArray[np.bool_]  # by number
+    chunks: int
+    documents: int
+    terms: int
+    matching: int | None  # documents that the filter lets through, those without chunks too; None without a filter
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether there is nothing at all that does not take part."""
+        return self.chunks == len(self.snapshot.chunk_ids)
+
+    @property
+    def mean_length(self) -> float:
+        return self.terms / max(self.chunks, 1) or 1.0
+
+    @property
+    def mean_document_length(self) -> float:
+        return self.terms / max(self.documents, 1) or 1.0
+
+    @cached_property
+    def every_place(self) -> Places:
+        return nonzero(self.snapshot.alive) if self.places is None else self.places
+
+    @cached_property
+    def vectors(self) -> Vector | None:
+        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
+        return None if self.places is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.places]
+
+    @cached_property
+    def every_whole(self) -> Places:
+        """The rows of `wholes` of its documents."""
+        numbers = nonzero(self.snapshot.document_alive) if self.numbers is None else self.numbers
+        rows = self.snapshot.rows.take(numbers)
+        return rows.take(nonzero(rows >= 0)).astype(np.int64)
+
+    @staticmethod
+    def unfiltered(snapshot: Snapshot) -> "Scope":
+        return Scope(
+            snapshot,
+            numbers=None,
+            places=None,
+            holds=snapshot.alive,
+            holds_document=snapshot.document_alive,
+            chunks=snapshot.count,
+            documents=snapshot.document_count,
+            terms=snapshot.terms,
+            matching=None,
+        )
+
+    @staticmethod
+    def of_documents(snapshot: Snapshot, document_ids: NDArray[np.int64]) -> "Scope":
+        numbers = snapshot.numbers_of(document_ids).astype(np.int64)
+        numbers = np.sort(numbers[numbers >= 0])
+        places = snapshot.places_in(numbers)
+        return Scope(
+            snapshot,
+            numbers=numbers,
+            places=places,
+            holds=marked(places, len(snapshot.alive)),
+            holds_document=marked(numbers, len(snapshot.document_alive)),
+            chunks=len(places),
+            documents=len(numbers),
+            terms=int(snapshot.document_lengths[numbers].sum()),
+            matching=len(document_ids),
+        )
+
+
+class Scopes:
+    """Scopes of recent filters, all of the same moment: another one's arrays are not to be kept alive."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept: OrderedDict[Filter, Scope] = OrderedDict()
+        self._moment = (-1, -1)  # version of the snapshot, changes of the database
+        self._lock = threading.Lock()
+
+    def of(self, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
+        """`changes` is what the database said before this, so that what is read here has seen all of them."""
+        moment = (snapshot.version, changes)
+        with self._lock:
+            if moment != self._moment:
+                self._kept.clear()
+                self._moment = moment
+            if (known := self._kept.get(condition)) is not None:
+                self._kept.move_to_end(condition)
+                return known
+        if condition.is_empty:
+            scope = Scope.unfiltered(snapshot)
+            if scope.is_everything:  # nothing is worked out of it that would be worth keeping
+                return scope
+        else:
+            with self._database.read() as tx:
+                scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
+        with self._lock:
+            if moment == self._moment:
+                self._kept[condition] = scope
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return scope
+
+
+def marked(places: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    held = np.zeros(size, np.bool_)
+    held[places] = True
+    return held

@@ -1,0 +1,166 @@
+"""The keyword leg: BM25 of each passage and of its whole document, over the postings of the question's terms.
+
+What a passage is worth is the geometric mean of the two: a passage that holds the words in a document that is about
+them wins over one that mentions them in passing, and a passage without any of them is worth nothing. How rare a word
+is, and how long a text usually is, is told among what the filter lets through: within one conversation, the names of
+those who speak say nothing. Figures: docs/decisions/006.
+"""
+
+import math
+from collections.abc import Sequence
+from heapq import nlargest
+from itertools import takewhile
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.core.arrays import level_of
+from kb.index import kernels
+from kb.index.chunk_index import LiveChunks
+from kb.index.kernels import Places
+from kb.index.postings import ENTRY, HELD_POSTINGS, PostingsCache, TermPlaces
+from kb.index.terms import STOP_WORDS
+from kb.search.filter_scope import Scope
+from kb.search.ranking import Scored
+from kb.store.backend import Database, Transaction
+
+K1 = 1.2
+B = 0.75
+ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
+FREQUENT = 500  # chunks that hold a term: of more, it takes a while to tell where they are
+AT_ONCE = 64  # others that are read together
+MOST_TERMS = 250_000  # that are read ahead
+MOST_FREQUENT = 0.8 * HELD_POSTINGS  # what frequent terms may take of the memory; the rest is for the others
+
+Scores = NDArray[np.float32]
+
+
+class Keywords:
+    """What the keyword leg says about every place of a scope, and which the best are: so many, and seldom many more."""
+
+    def __init__(self, scope: Scope, terms: dict[str, TermPlaces], count: int) -> None:
+        self.terms = terms  # where each known term occurs, also outside the scope
+        self._owners = scope.snapshot.owners
+        self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
+        self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
+        for at in terms.values():
+            self._add(at, scope)
+        # Where any term occurs within the scope, and what the best of them reach.
+        self.hits = Scored(*kernels.hits(self._passages, self._whole, self._owners, scope.places))
+        self.look_for(count)
+
+    def look_for(self, count: int) -> None:
+        """Tell the best: this many, and whoever is level with the last."""
+        self.level = float(level_of(self.hits.scores, count)) if len(self.hits.places) > count else 0.0
+        self.best = self.reaching(self.level)
+
+    def _add(self, at: TermPlaces, scope: Scope) -> None:
+        if scope.numbers is None:  # worked out once for all searches without a filter at this moment
+            at.worth = passages, whole = at.worth or worth(at, scope)
+        else:
+            at = at.within(scope)
+            passages, whole = worth(at, scope)
+        kernels.add(at.places, passages, self._passages)
+        kernels.add(at.numbers, whole, self._whole)
+
+    @property
+    def anywhere(self) -> int:
+        """How many chunks hold any of the terms, within the scope or not."""
+        held = [at.places for at in self.terms.values()]
+        return len(np.unique(np.concatenate(held))) if held else 0
+
+    def scores(self, places: Places) -> Scores:
+        """0 where no term occurs."""
+        scores: Scores = np.sqrt(self._passages.take(places) * self._whole.take(self._owners.take(places)))
+        return scores
+
+    def better_than(self, score: float) -> int:
+        return int(np.count_nonzero(self.hits.scores > np.float32(score)))
+
+    def reaching(self, score: float, below: float = math.inf) -> Scored:
+        """Every place with a term whose score is this large, without those who reach `below`."""
+        scores = self.hits.scores
+        large = scores >= np.float32(score * ROUNDING)
+        if below < math.inf:
+            large &= scores < np.float32(below * ROUNDING)
+        return self.hits.where(large)
+
+
+class KeywordIndex:
+    def __init__(self) -> None:
+        self._postings = PostingsCache()
+        self._warmed = 0  # how often postings had been forgotten when they were read ahead
+
+    @property
+    def cached_postings(self) -> int:
+        return self._postings.size
+
+    def clear(self) -> None:
+        """Forget all of it: the full text was changed behind its back."""
+        self._postings.clear()
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether postings are still to be read ahead, or were forgotten since."""
+        return self._warmed != self._postings.times_forgotten
+
+    def warm(self, database: Database, live: LiveChunks, stopping: Event) -> None:
+        """Read postings before somebody asks for them, as far as there is room.
+
+        Frequent terms come first, as they take longest: the most frequent last, as what was used last is what stays in
+        memory longest. Of the others there are many, and each takes little room.
+        """
+        with database.read() as tx:
+            vocabulary = takewhile(lambda _: not stopping.is_set(), tx.fulltext.vocabulary())
+            askable = (one for one in vocabulary if one[0] not in STOP_WORDS)
+            known = nlargest(MOST_TERMS, askable, key=lambda one: one[1])
+        frequent = fitting([one for one in known if one[1] >= FREQUENT], MOST_FREQUENT)
+        for term in reversed(frequent):
+            if stopping.is_set():
+                return
+            scope = Scope.unfiltered(live.snapshot())
+            with database.read() as tx:
+                for at in self._postings.of(tx, scope.snapshot, [term]).values():
+                    at.worth = worth(at, scope)
+        # In the order in which the file has them, which is faster.
+        others = sorted(fitting([one for one in known if one[1] < FREQUENT], HELD_POSTINGS - self._postings.room))
+        for start in range(0, len(others), AT_ONCE):
+            if stopping.is_set():
+                return
+            snapshot = live.snapshot()
+            with database.read() as tx:
+                self._postings.hold(tx, snapshot, others[start : start + AT_ONCE])
+        self._warmed = self._postings.times_forgotten
+
+    def search(self, tx: Transaction, scope: Scope, terms: Sequence[str], count: int) -> Keywords:
+        found = self._postings.of(tx, scope.snapshot, terms)
+        return Keywords(scope, {term: at for term, at in found.items() if len(at.places)}, count)
+
+
+def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:
+    """The first of these terms, each with the number of its postings, that can be held together."""
+    taken = np.cumsum([chunks + ENTRY for _, chunks in terms])
+    return [term for term, _ in terms[: int(np.searchsorted(taken, room, side="right"))]]
+
+
+def worth(at: TermPlaces, scope: Scope) -> tuple[Scores, Scores]:
+    """What one term adds to each passage and to each document that holds it."""
+    snapshot = scope.snapshot
+    return (
+        bm25(at.counts, snapshot.lengths, at.places, scope.mean_length, scope.chunks),
+        bm25(at.totals, snapshot.document_lengths, at.numbers, scope.mean_document_length, scope.documents),
+    )
+
+
+def bm25(
+    occurrences: kernels.Counts | kernels.Totals,
+    lengths: kernels.Indices,
+    at: kernels.Indices,
+    mean_length: float,
+    of: int,
+) -> Scores:
+    """Of one term in the texts that hold it, which are at `at`; `lengths` and `of` are about all texts."""
+    rarity = math.log1p((of - len(at) + 0.5) / (len(at) + 0.5))
+    often = occurrences.astype(np.uint32, copy=False)
+    return kernels.saturated(often, lengths, at, K1 * B / mean_length, K1 * (1 - B), rarity * (K1 + 1))

@@ -1,0 +1,137 @@
+"""Whom to score: everybody who could be among the best.
+
+A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it is left out unseen.
+Where the best by keywords set a bar that no meaning alone can reach, which is so for most questions in words that are
+known here, whoever lacks the words is left out for certain. In a large scope the signs of vectors bound the cosines of
+the others; bounds hold but for rare chance (figures: docs/decisions/010). Scores are exact.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kb.core.arrays import distinct
+from kb.index.kernels import Places
+from kb.search import fusion
+from kb.search.filter_scope import Scope
+from kb.search.keyword import Keywords, Scores
+from kb.search.ranking import Scored, best, best_mixed, last_of_best, last_of_best_mixed
+from kb.search.vector import MOST, Dense
+
+EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
+HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
+MARGIN = 1e-5  # so that nobody is missed for the last digits of a score
+FIRST = 64  # likely ones of each leg that are scored to set the bar
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """What each leg says about a question; None where the mode does without it."""
+
+    scope: Scope
+    keywords: Keywords | None
+    dense: Dense | None
+    trust: float
+
+    def scored(self, places: Places) -> Scored:
+        """As the answer shows them: below zero is as good as zero."""
+        if self.keywords is None:
+            assert self.dense is not None
+            return Scored(places, shown(self.dense.cosines(places)))
+        return self.scored_hits(Scored(places, self.keywords.scores(places)))
+
+    def scored_hits(self, hits: Scored) -> Scored:
+        """The same of places of which it is known what keywords say."""
+        if self.dense is None:
+            return Scored(hits.places, fusion.sureness(hits.scores))
+        cosines = self.dense.with_documents(hits.places)
+        return Scored(hits.places, shown(fusion.fused(hits.scores, cosines, self.trust)))
+
+    def best(self, found: Scored, count: int) -> Scored:
+        return (best_mixed if self._mixed else best)(found, self.scope.snapshot, count)
+
+    def bar(self, likely: Scored, top: int) -> float:
+        """What a place must reach to be among the best: the more are scored, the higher it can only get."""
+        if self._mixed:
+            return last_of_best_mixed(likely, self.scope.snapshot, top)
+        return last_of_best(likely, top)
+
+    @property
+    def _mixed(self) -> bool:
+        return self.dense is not None and self.keywords is not None
+
+    @property
+    def matches(self) -> int:
+        """How many chunks are an answer, if only a bad one."""
+        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.places)
+
+
+def everybody(legs: Legs, _: int = 0) -> Scored:
+    """All that are an answer, without any shortcut."""
+    if legs.dense is None:
+        assert legs.keywords is not None
+        return legs.scored_hits(legs.keywords.hits)
+    return legs.scored(legs.scope.every_place)
+
+
+def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
+    """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one.
+
+    The best by keywords must be known, as many as `first_of` says.
+    """
+    if legs.dense is None:
+        assert legs.keywords is not None
+        return legs.scored_hits(legs.keywords.best)
+    few = legs.scope.chunks <= exact_up_to
+    if legs.scope.chunks <= min(HANDFUL, exact_up_to):
+        return everybody(legs)
+    if legs.keywords is None:
+        return everybody(legs) if few else by_meaning(legs, legs.dense, top)
+    likely = legs.scored_hits(legs.keywords.best)
+    bar = legs.bar(likely, top)
+    if fusion.cosine_for(bar, legs.trust) <= MOST:
+        return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
+    others = legs.keywords.reaching(fusion.bm25_for(bar, MOST, legs.trust), below=legs.keywords.level)
+    if not few:
+        others = within_bounds(legs, legs.dense, others, bar)
+    return likely.joined(legs.scored_hits(others))
+
+
+def by_meaning(legs: Legs, dense: Dense, top: int) -> Scored:
+    likely = legs.scored(dense.likely(first_of(top)))
+    bar = legs.bar(likely, top)
+    if bar <= 0:  # anybody is as good as the last
+        return everybody(legs)
+    near = dense.reaching(bar)
+    # Both are all up to some distance, so one holds the other.
+    return legs.scored(near) if len(near) > len(likely.places) else likely
+
+
+def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top: int) -> Scored:
+    """Where meaning may do without keywords. `by_words`: likely ones."""
+    likely = distinct(by_words, dense.likely(first_of(top)))
+    bar = legs.bar(legs.scored(likely), top)
+    if bar <= 0:
+        return everybody(legs)
+    # With keywords: the nearest of all cannot make up for too few of them.
+    hits = keywords.reaching(fusion.bm25_for(bar, dense.most(), legs.trust))
+    # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
+    alone = fusion.cosine_for(bar, legs.trust)
+    with_words = within_bounds(legs, dense, hits, bar).places
+    return legs.scored(distinct(likely, with_words, dense.reaching(alone), dense.documents_reaching(alone)))
+
+
+def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
+    """Those of them who may reach the bar."""
+    needed = fusion.cosines_for(bar - MARGIN, hits.scores, legs.trust)
+    return hits.at(dense.within_reach(hits.places, needed))
+
+
+def first_of(top: int) -> int:
+    """How many likely ones set the bar."""
+    return max(FIRST, 2 * top)
+
+
+def shown(scores: Scores) -> Scores:
+    within: Scores = np.minimum(np.maximum(scores, np.float32(0)), np.float32(1))
+    return within

@@ -1,0 +1,263 @@
+"""The story of a search: embed and look up, choose whom to score, rank, load, fit the budget, explain.
+
+Every score is exact. In a scope of up to `EXACT_UP_TO` chunks nobody is left out who could be among the best: how deep
+the answer goes changes nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a
+larger one that holds but for rare chance (`kb.search.pruning`; measured in docs/decisions/010).
+In hybrid mode a document's best passage counts in full and its others less, so that
+several good passages of one document do not crowd out the rest; the modes of one leg show what that leg says and
+nothing else. Of passages with the same text only the best is a result (`kb.search.copies`).
+"""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.core.errors import KBError, is_damage
+from kb.core.metadata import remark
+from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest, wire
+from kb.embedding.embedder import Embedder
+from kb.index.chunk_index import LiveChunks, Snapshot
+from kb.index.kernels import Places
+from kb.index.terms import query_terms
+from kb.search import fusion
+from kb.search.copies import Copies
+from kb.search.filter_scope import Scope, Scopes
+from kb.search.hits import Passages
+from kb.search.keyword import KeywordIndex, Keywords
+from kb.search.notice import notice_for
+from kb.search.pruning import Legs, candidates, first_of
+from kb.search.ranking import Scored
+from kb.search.vector import Dense
+from kb.store.backend import Database
+
+log = logging.getLogger(__name__)
+
+ONLY_MEANING = (
+    "The full-text index is damaged: this answer is by meaning only, not by words. Mend it with `kb doctor --fix`."
+)
+NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
+ATTEMPTS = 3  # when a passage was replaced while it was being ranked
+DEEPER = 4  # times as many are ranked when too many of them were copies
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The places that answer the question, best first and at least as many as asked for, and what each leg says."""
+
+    places: Places
+    scores: NDArray[np.float32]
+    legs: Legs
+    best: float  # the best score, also when min_score leaves out all
+    complete: bool  # whether no further place answers the question
+
+
+class Moment(NamedTuple):
+    """The index in memory, and how often the database had changed before anything is read from it."""
+
+    snapshot: Snapshot
+    changes: int
+
+
+class Words(NamedTuple):
+    """What is told without the question's vector."""
+
+    scope: Scope
+    keywords: Keywords | None = None
+    damaged: bool = False  # the words could not be looked up
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    hits: list[Hit]
+    notice: str | None
+
+
+class Searcher:
+    def __init__(
+        self,
+        database: Database,
+        live: LiveChunks,
+        keywords: KeywordIndex,
+        embedder: Embedder,
+        choose: Callable[[Legs, int], Scored] = candidates,
+    ) -> None:
+        """`choose` scores whom it takes to find so many of the best."""
+        self._database = database
+        self._live = live
+        self._keywords = keywords
+        self._embedder = embedder
+        self._choose = choose
+        self._scopes = Scopes(database)
+        self._passages = Passages(database)
+
+    @property
+    def cached_postings(self) -> int:
+        return self._keywords.cached_postings
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether words are still to be read ahead."""
+        return self._keywords.is_cold
+
+    def search(self, request: SearchRequest) -> Found:
+        moment = self._moment()
+        trust = self._trust(request)
+        # The words are looked up while other threads embed the question: that takes the longer of both, not the sum.
+        finish = None if request.mode == "fts" else self._embedder.begin_query(request.query)
+        words = self._words(request, moment)
+        vector = finish() if finish else None
+        for _ in range(ATTEMPTS):
+            dense = None if vector is None else Dense(words.scope, vector)
+            found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)
+            if not vanished:
+                break
+            self._database.settle()
+            moment = self._moment()
+            words = self._words(request, moment)
+        return self._told(request, found, words)
+
+    def _told(self, request: SearchRequest, found: Found, words: Words) -> Found:
+        """Say when a damaged database makes the answer less than it should be."""
+        if words.damaged:
+            return replace(found, notice=ONLY_MEANING)
+        if request.mode != "fts" and self._live.without_vector:
+            return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
+        return found
+
+    def _trust(self, request: SearchRequest) -> float:
+        """In what the question's vector will say.
+
+        It takes the question's tokens, which are kept for the embedding.
+        """
+        if request.mode != "hybrid":
+            return 1.0
+        return fusion.trust(self._embedder.tokenizer.letters_per_token(request.query))
+
+    def _moment(self) -> Moment:
+        return Moment(self._live.snapshot(), self._database.changes)
+
+    def _words(self, request: SearchRequest, moment: Moment) -> Words:
+        scope = self._scopes.of(moment.snapshot, request.filter, moment.changes)
+        if request.mode == "vector":
+            return Words(scope)
+        try:
+            with self._database.read() as tx:
+                terms = query_terms(request.query)
+                return Words(scope, self._keywords.search(tx, scope, terms, first_of(request.top)))
+        except KBError as error:
+            if request.mode == "fts" or not is_damage(error):
+                raise
+            log.error("the words of a search cannot be looked up: %s", error.message)
+            return Words(scope, damaged=True)
+
+    def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
+        """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
+        depth = request.top
+        while True:
+            ranking = self._rank(legs, request, depth)
+            hits, vanished = self._load(request, ranking, moment.changes)
+            if len(hits) == request.top or vanished or ranking.complete:
+                break
+            depth *= DEEPER
+            if legs.keywords is not None:
+                legs.keywords.look_for(first_of(depth))
+        return Found(self._fit(hits, request.max_tokens), None if hits else self._notice(request, ranking)), vanished
+
+    def _notice(self, request: SearchRequest, ranking: Ranking) -> str:
+        with self._database.read() as tx:
+            return notice_for(tx, request, ranking)
+
+    def _rank(self, legs: Legs, request: SearchRequest, depth: int) -> Ranking:
+        found = legs.best(self._choose(legs, depth), depth)
+        best = float(found.scores[0]) if len(found.scores) else 0.0
+        if request.min_score > 0:
+            found = found.where(found.scores >= request.min_score)
+        return Ranking(found.places, found.scores, legs, best, complete=len(found.places) < depth)
+
+    def _load(self, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
+        """The best passages that still exist, each text once, and whether any had vanished."""
+        explained = Explained(ranking.legs) if request.explain else None
+        hits: list[Hit] = []
+        copies = Copies(self._database, ranking.legs.scope)
+        vanished = False
+        at = 0
+        while len(hits) < request.top and at < len(ranking.places):
+            some = slice(at, at + request.top - len(hits))
+            places, scores = ranking.places[some], ranking.scores[some].tolist()
+            ids = ranking.legs.scope.snapshot.chunk_ids.take(places).tolist()
+            wanted = [id_ for id_ in ids if not copies.left_out(id_)]
+            found = self._passages.of(wanted, changes)
+            vanished = vanished or len(found) < len(wanted)
+            copies.look_up(found.values())
+            for id_, score, place in zip(ids, scores, places.tolist(), strict=True):
+                if id_ in found and not copies.left_out(id_):
+                    copies.take(id_, found[id_])
+                    hits.append(found[id_].scored(score, explained.of(place) if explained else None))
+            at = some.stop
+        return copies.named(hits, self._passages, changes), vanished
+
+    def _fit(self, hits: Sequence[Hit], max_tokens: int | None) -> list[Hit]:
+        """As many whole passages, with the names of their copies, as the budget holds.
+
+        When even the first does not fit, its copies are counted instead of named, and its text is cut.
+        """
+        if max_tokens is None:
+            return list(hits)
+        fitting: list[Hit] = []
+        left = max_tokens
+        for hit in hits:
+            tokens = self._embedder.tokenizer.count(hit.text) + self._tokens_of_rest(hit)
+            if tokens > left:
+                return fitting or [self._cut(hit, max_tokens)]
+            fitting.append(hit)
+            left -= tokens
+        return fitting
+
+    def _tokens_of_rest(self, hit: Hit) -> int:
+        """What the names of its copies and its metadata take."""
+        rest = [*([wire(hit.also_in)] if hit.also_in else []), *([hit.metadata] if hit.metadata else [])]
+        return sum(self._embedder.tokenizer.count(json.dumps(one, ensure_ascii=False)) for one in rest)
+
+    def _cut(self, hit: Hit, max_tokens: int) -> Hit:
+        if hit.also_in:
+            hit = replace(hit, also_in=None, also_in_more=len(hit.also_in) + (hit.also_in_more or 0))
+        offsets = self._embedder.tokenizer.offsets(hit.text)
+        if hit.metadata and len(offsets) + self._tokens_of_rest(hit) > max_tokens:
+            hit = replace(hit, metadata=remark(list(hit.metadata)))
+        if len(offsets) <= max_tokens:
+            return hit
+        return replace(hit, text=hit.text[: int(offsets[max_tokens - 1][1])], truncated=True)
+
+
+class Explained:
+    """What each leg says, and how many chunks of the scope it likes better; that takes a look at all of them."""
+
+    def __init__(self, legs: Legs) -> None:
+        self._legs = legs
+        self._places = legs.scope.every_place
+        self._cosines = None if legs.dense is None else legs.dense.cosines(self._places)
+
+    def of(self, place: int) -> Explanation:
+        keywords = self._legs.keywords
+        return Explanation(
+            fts=self._by_words(place),
+            vector=self._by_meaning(place),
+            matched_terms=[] if keywords is None else [term for term, at in keywords.terms.items() if at.holds(place)],
+        )
+
+    def _by_words(self, place: int) -> LegExplanation | None:
+        if (keywords := self._legs.keywords) is None:
+            return None
+        score = float(keywords.scores(np.array([place]))[0])
+        return LegExplanation(keywords.better_than(score) + 1 if score > 0 else 0, score)
+
+    def _by_meaning(self, place: int) -> LegExplanation | None:
+        if self._cosines is None:
+            return None
+        score = self._cosines[np.searchsorted(self._places, place)]
+        return LegExplanation(int(np.count_nonzero(self._cosines > score)) + 1, float(score))

@@ -1,0 +1,133 @@
+"""A backup: one moment of the database with the originals that it names, while writing goes on.
+
+The database is copied inside one read transaction; originals are immutable and named by their hash, so they can be
+read at leisure afterwards. The manifest comes last: an archive without one is not complete.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+
+from kb import __version__
+from kb.core.errors import NotFound, Unavailable
+from kb.core.times import now
+from kb.store.backend import Database
+from kb.store.backup import export
+from kb.store.backup.tar import END, Member, data_member, file_member
+from kb.store.originals import Originals, in_use
+from kb.store.sqlite import inspect
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1
+DATABASE = "kb.db"
+MANIFEST = "manifest.json"
+UNREADABLE = "unreadable.txt"  # what an export has to do without, a line each; only when there is anything
+MOST = 2  # archives that are made at a time: each needs room on the disk
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a backup could not hold, or holds damaged."""
+
+    missing: list[str] = field(default_factory=list)  # originals that the database names and that were not there
+    damaged: list[str] = field(default_factory=list)  # originals whose bytes changed on the disk
+    damage: list[str] = field(default_factory=list)  # of the database, a sentence each
+
+
+class Archive:
+    """An archive on its way out. Whoever sends its blocks closes it, also when nobody wants them any more."""
+
+    def __init__(self, kind: str, blocks: Iterator[bytes], resources: ExitStack) -> None:
+        self.filename = f"kb-{kind}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar"
+        self.blocks = blocks
+        self._resources = resources
+
+    def close(self) -> None:
+        self._resources.close()
+
+
+class Archives:
+    def __init__(self, database: Database, originals: Originals) -> None:
+        self._database = database
+        self._originals = originals
+        self._places = threading.BoundedSemaphore(MOST)
+
+    def backup(self) -> Archive:
+        """Everything that `restore` needs."""
+        return self._archive("backup", self._backup)
+
+    def export(self) -> Archive:
+        """Everything that another program can read: documents as lines of JSON, and the originals."""
+        return self._archive("export", self._export)
+
+    def _archive(self, kind: str, make: Callable[[ExitStack], Iterator[bytes]]) -> Archive:
+        """What can go wrong goes wrong here, before the first block is sent."""
+        if not self._places.acquire(blocking=False):
+            raise Unavailable(f"{MOST} archives are being made already. Try again when one is done.")
+        with ExitStack() as resources:
+            resources.callback(self._places.release)
+            blocks = make(resources)
+            return Archive(kind, blocks, resources.pop_all())
+        raise AssertionError("nothing is suppressed")
+
+    def _backup(self, resources: ExitStack) -> Iterator[bytes]:
+        copy = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
+        with self._database.read() as tx:
+            originals = in_use(tx)
+            tx.copy_to(copy)
+        created_at = now()
+        damage = inspect.damage(copy)
+        for sentence in damage:
+            log.warning("the backup holds damage: %s", sentence)
+
+        def blocks() -> Iterator[bytes]:
+            members: list[Member] = []
+            lacking = Lacking(damage=damage)
+            members += filter(None, [(yield from file_member(DATABASE, copy))])
+            for hash_ in originals:
+                member = yield from self._original(hash_, lacking)
+                members += filter(None, [member])
+            yield from data_member(MANIFEST, manifest(created_at, members, lacking))
+            yield END
+
+        return blocks()
+
+    def _original(self, hash_: str, lacking: Lacking) -> Generator[bytes, None, Member | None]:
+        """An original, unless it is gone or its bytes changed: a backup holds nothing that it would be refused for."""
+        name = original_name(hash_)
+        try:
+            if self._originals.is_sound(hash_):
+                return (yield from file_member(name, self._originals.path(hash_)))
+            log.warning("the original %s is damaged; the backup does without it", hash_)
+            lacking.damaged.append(name)
+        except NotFound:
+            lacking.missing.append(name)
+        return None
+
+    def _export(self, resources: ExitStack) -> Iterator[bytes]:
+        lines = resources.enter_context(self._originals.scratch(self._database.size_bytes()))
+        done = export.write_lines(self._database, lines)
+
+        def blocks() -> Iterator[bytes]:
+            yield from file_member("documents.jsonl", lines)
+            for hash_ in sorted(done.originals):
+                yield from file_member(original_name(hash_), self._originals.path(hash_))
+            if done.unreadable:
+                yield from data_member(UNREADABLE, "\n".join([*done.unreadable, ""]).encode())
+            yield END
+
+        return blocks()
+
+
+def original_name(sha256: str) -> str:
+    return f"originals/{sha256[:2]}/{sha256}"
+
+
+def manifest(created_at: str, members: list[Member], lacking: Lacking) -> bytes:
+    about = {"format": FORMAT, "kb_version": __version__, "created_at": created_at}
+    return json.dumps(about | {"members": [asdict(m) for m in members]} | asdict(lacking), indent=1).encode()

@@ -1,0 +1,154 @@
+"""The compiled loops do what a few lines of numpy would, for any number of rows, and refuse what they would misread."""
+
+from collections.abc import Iterator
+from ctypes import ArgumentError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.core.errors import Unavailable
+from kb.index import kernels
+from kb.index.sign_bits import Bound, pack
+
+RANDOM = np.random.default_rng(23)
+SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # both sides of how far ahead they look
+
+
+@pytest.fixture(autouse=True, params=[kernels.LIBRARY, kernels.WIDE], ids=["plain", "wide"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every version of them that runs here."""
+    if request.param == kernels.WIDE and kernels._fastest() != kernels.WIDE:
+        pytest.skip("the wide loops are for x86-64 with AVX2")
+    monkeypatch.setattr(kernels, "_fastest", lambda: request.param)
+    kernels._loaded.cache_clear()
+    yield
+    kernels._loaded.cache_clear()
+
+
+def unit(count: int, dimensions: int) -> kernels.Floats:
+    rows = RANDOM.normal(size=(count, dimensions))
+    scaled: kernels.Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+def picked(count: int, size: int) -> kernels.Places:
+    return RANDOM.integers(count, size=size)
+
+
+class Library:
+    """Chunks of documents, every third of which has a single one and thus no row of its own."""
+
+    def __init__(self, chunks: int = 600, dimensions: int = 384) -> None:
+        self.vectors = unit(chunks, dimensions)
+        self.owners = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
+        has_row = np.arange(chunks // 4) % 3 > 0
+        self.rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
+        self.wholes = unit(int(has_row.sum()), dimensions)
+        self.question = unit(1, dimensions)[0]
+
+    def means(self, own: kernels.Floats, whole: kernels.Floats, at: kernels.Places) -> kernels.Floats:
+        """Of what is said of chunks and of rows of documents."""
+        rows = self.rows[self.owners[at]]
+        mean: kernels.Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
+        return mean
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_chunks_are_found_at_their_places_with_their_counts(size: int) -> None:
+    where = RANDOM.permutation(80).astype(np.int32) - 10  # some have none, and some one that comes later
+    alive = RANDOM.random(50) < 0.8
+    chunk_ids = np.sort(picked(100, size)).astype(np.int32)  # some come later
+    counts = RANDOM.integers(1, 9, size=size).astype(np.uint16)
+    places, kept = kernels.located(chunk_ids, counts, where, alive)
+    known = [(int(where[id_]), int(count)) for id_, count in zip(chunk_ids, counts, strict=True) if id_ < 80]
+    there = [(place, count) for place, count in known if 0 <= place < 50 and alive[place]]
+    assert list(zip(places.tolist(), kept.tolist(), strict=True)) == there
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_counts_are_added_up_by_document(size: int) -> None:
+    owners = np.sort(RANDOM.integers(20, size=600)).astype(np.int32)
+    places = np.sort(picked(600, size)).astype(np.int32)
+    counts = RANDOM.integers(1, 2**16, size=size).astype(np.uint16)
+    numbers, sums = kernels.totals(places, counts, owners)
+    assert numbers.tolist() == np.unique(owners[places]).tolist()
+    assert sums.tolist() == [int(counts[owners[places] == number].sum()) for number in numbers]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> None:
+    lengths = RANDOM.integers(1, 300, size=600).astype(np.int32)
+    at, often = picked(600, size).astype(np.int32), RANDOM.integers(1, 50, size=size).astype(np.uint32)
+    expected = 3.0 * often / (lengths[at] * 0.01 + 0.3 + often)
+    assert kernels.saturated(often, lengths, at, 0.01, 0.3, 3.0) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_places_are_worth_is_added_up(size: int) -> None:
+    places, worth = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
+    sums = RANDOM.random(40, np.float32)
+    expected = sums + np.bincount(places, worth, 40)
+    kernels.add(places, worth, sums)
+    assert sums == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [None, *SIZES])
+def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
+    passages, whole = RANDOM.random(600, np.float32), RANDOM.random(150, np.float32)
+    passages[RANDOM.random(600) < 0.6] = 0
+    owners = np.sort(RANDOM.integers(150, size=600)).astype(np.int32)
+    at = None if size is None else np.unique(picked(600, size))
+    places, scores = kernels.hits(passages, whole, owners, at)
+    every = np.arange(600) if at is None else at
+    assert places.tolist() == every[passages[every] > 0].tolist()
+    assert scores.tolist() == np.sqrt(passages[places] * whole[owners[places]]).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [3, 100, 384])
+@pytest.mark.parametrize("size", SIZES)
+def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size: int) -> None:
+    rows, at = RANDOM.normal(size=(600, dimensions)).astype(np.float32), picked(600, size)
+    found = kernels.distances(pack(rows), pack(rows[:1])[0], at)
+    assert found.tolist() == np.count_nonzero((rows[at] > 0) != (rows[0] > 0), axis=1).tolist()
+
+
+@pytest.mark.parametrize("dimensions", [3, 100, 384, 1024])
+@pytest.mark.parametrize("size", SIZES)
+def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -> None:
+    held = Library(dimensions=dimensions)
+    at = picked(600, size)
+    found = kernels.cosines_with_documents(held.vectors, held.wholes, held.question, held.owners, held.rows, at)
+    expected = held.means(held.vectors @ held.question, held.wholes @ held.question, at)
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("dimensions", [100, 384])
+@pytest.mark.parametrize("size", SIZES)
+def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -> None:
+    held, bound = Library(dimensions=dimensions), Bound(dimensions)
+    signs, whole_signs, question = pack(held.vectors), pack(held.wholes), pack(held.question[None])[0]
+    at = picked(600, size)
+    own, whole = (bound.cosines[kernels.distances(rows, question)] for rows in (signs, whole_signs))
+    means = held.means(own, whole, at)
+    needed = (means + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
+    found = kernels.within_reach(signs, whole_signs, question, held.owners, held.rows, bound.cosines, at, needed)
+    assert found.tolist() == np.flatnonzero(means >= needed).tolist()
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [np.ones((4, 8)), np.ones((4, 16), np.float32)[:, ::2], np.ones((8, 4), np.float32).T],
+    ids=["another type", "with gaps", "by columns"],
+)
+def test_an_array_that_would_be_misread_is_refused(vectors: kernels.Floats) -> None:
+    with pytest.raises(ArgumentError, match="in one piece"):
+        kernels.cosines(vectors, np.ones(8, np.float32), np.arange(4))
+
+
+def test_where_they_were_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "libloops.so")
+    kernels._loaded.cache_clear()
+    with pytest.raises(Unavailable, match="Run `make setup`"):
+        kernels.distances(np.ones((1, 1), np.uint64), np.ones(1, np.uint64))

@@ -1,0 +1,28 @@
+"""The parts of a document, found again in its text: pages survive a new index."""
+
+from kb.core.values import Anchor, Chunk
+from kb.ingest.reindex import parts_of
+
+TEXT = "First page.\n\nStill the first.\n\nSecond page."
+
+
+def chunk(text: str, page: int | None) -> Chunk:
+    start = TEXT.index(text)
+    return Chunk(id=start, index=start, text=text, anchor=Anchor(page=page, start=start, end=start + len(text)))
+
+
+def test_neighbouring_chunks_of_one_page_are_one_part() -> None:
+    old = [chunk("First page.", 1), chunk("Still the first.", 1), chunk("Second page.", 2)]
+    parts = list(parts_of(TEXT, old))
+    assert [(start, part.anchor.page) for start, part in parts] == [(0, 1), (TEXT.index("Second"), 2)]
+    assert "".join(part.text for _, part in parts) == TEXT
+
+
+def test_a_text_without_pages_is_one_part() -> None:
+    ((start, part),) = parts_of(TEXT, [chunk("First page.", None), chunk("Second page.", None)])
+    assert (start, part.text, part.anchor) == (0, TEXT, Anchor())
+
+
+def test_a_text_that_lost_every_chunk_is_one_part() -> None:
+    ((start, part),) = parts_of(TEXT, [])
+    assert (start, part.text) == (0, TEXT)

@@ -1,0 +1,162 @@
+"""Not everybody is scored: the answer is the one that scoring everybody gives."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb.core.values import Filter, Mode, SearchRequest
+from kb.embedding.embedder import SentenceEmbedder
+from kb.index import terms
+from kb.index.chunk_index import LiveChunks, looked_up
+from kb.search.filter_scope import Scope
+from kb.search.keyword import KeywordIndex
+from kb.search.pruning import Legs, candidates, everybody
+from kb.search.searcher import Searcher
+from kb.search.vector import Dense
+from kb.store import chunks, documents
+from kb.store.backend import Vector
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.migrate import migrate
+from shelf import chunk, content
+
+RANDOM = np.random.default_rng(3)
+TOPICS = 60
+WORDS = [f"word{number}" for number in range(800)]
+QUESTIONS = [
+    "word3 word17 word400",
+    "word0 word1 word2",
+    "word799",
+    "word5 word5 nothing",
+    "how does that go",
+    "word7 漢字的是了在有我他",  # hardly trusted to the model
+]
+
+
+def unit(rows: np.ndarray) -> Vector:
+    scaled: Vector = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+def text() -> str:
+    """Some words are in every other passage, most in very few."""
+    return " ".join(WORDS[int(rank)] for rank in np.minimum(RANDOM.zipf(1.3, 40), len(WORDS)) - 1)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["some gone", "all there"])
+def searchers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
+) -> Iterator[tuple[Searcher, Searcher, Searcher]]:
+    """With every shortcut, with those that are certain, and with none, over the same documents of 1 to 12 passages.
+
+    Some say the same as the one before them, and some may be gone again.
+    """
+    path: Path = tmp_path_factory.mktemp("candidates") / "kb.db"
+    migrate(path, terms.index_terms)
+    database = SQLiteDatabase(path)
+    live = LiveChunks(embedder.dimensions)
+    asked = np.stack([embedder.embed_query(question) for question in QUESTIONS])
+    topics = unit(
+        RANDOM.normal(size=(TOPICS, embedder.dimensions)) + 12 * asked[RANDOM.integers(len(asked), size=TOPICS)]
+    )
+    ids: list[int] = []
+    with database.write() as tx:
+        for number in range(1200):
+            if number % 7 != 6:
+                size = 1 if number % 2 else int(RANDOM.integers(2, 13))
+                noise = RANDOM.normal(size=(size, embedder.dimensions))
+                vectors = unit(topics[number % TOPICS] + 0.06 * noise)
+                said = [chunk(at, text(), vector) for at, vector in enumerate(vectors)]
+            id_ = documents.reserve(tx)
+            ids.append(id_)
+            chunks.add(tx, id_, 1, said)
+            documents.publish(tx, id_, content(str(number)), 1, size)
+            documents.set_tags(
+                tx, id_, ["third" if number % 3 == 0 else "rest", "one passage" if size == 1 else "several"]
+            )
+    live.load(database)
+    for id_ in ids[::11] if request.param else []:
+        with database.write() as tx:
+            chunks.remove_other_revisions(tx, id_, keep=0)
+            documents.delete(tx, id_)
+        live.remove(id_)
+    keywords = KeywordIndex()
+    yield (
+        Searcher(database, live, keywords, embedder, partial(candidates, exact_up_to=0)),
+        Searcher(database, live, keywords, embedder),
+        Searcher(database, live, keywords, embedder, everybody),
+    )
+    database.close()
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("tag", [(), ("third",), ("one passage",), ("several",), ("third", "several"), ("nobody",)])
+@pytest.mark.parametrize("top", [1, 10, 100])
+def test_the_answer_is_that_of_scoring_everybody(
+    searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
+) -> None:
+    *quick, exact = (
+        searcher.search(SearchRequest(question, mode=mode, top=top, filter=Filter(tags=tag))).hits
+        for searcher in searchers
+    )
+    for hits in quick:
+        assert [hit.chunk_id for hit in hits] == [hit.chunk_id for hit in exact]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in exact], abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_how_many_are_asked_for_changes_nothing(
+    searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str
+) -> None:
+    deep, *shallow = (
+        [(hit.chunk_id, hit.score) for hit in searchers[1].search(SearchRequest(question, mode=mode, top=top)).hits]
+        for top in (100, 1, 7, 10, 33, 60)
+    )
+    for hits in shallow:
+        assert hits == deep[: len(hits)]
+
+
+def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searcher]) -> None:
+    searcher = searchers[0]
+    scope = Scope.unfiltered(searcher._live.snapshot())
+    with searcher._database.read() as tx:
+        keywords = searcher._keywords.search(tx, scope, ["word3", "word17"], 20)
+    for place, score in zip(*keywords.hits, strict=True):
+        assert place in keywords.reaching(float(score)).places
+    assert len(keywords.reaching(float(keywords.hits.scores.max())).places) < len(keywords.hits.places)
+    best = keywords.hits.places[np.argsort(-keywords.hits.scores)[:20]]
+    assert set(best) <= set(keywords.best.places)
+    others = keywords.reaching(0.5 * keywords.level, below=keywords.level)
+    assert len(others.places)
+    assert not set(others.places) & set(keywords.best.places)
+    assert {*others.places, *keywords.best.places} == set(keywords.reaching(0.5 * keywords.level).places)
+
+
+def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher, Searcher]) -> None:
+    *quick, exact = (searcher.search(SearchRequest(QUESTIONS[0], explain=True)).hits for searcher in searchers)
+    assert quick == [exact, exact]
+    assert [hit.chunk_id for hit in exact] == [
+        hit.chunk_id for hit in searchers[0].search(SearchRequest(QUESTIONS[0])).hits
+    ]
+
+
+def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
+    count = 30_000
+    topics = unit(RANDOM.normal(size=(300, 384)))
+    vectors = unit(topics[RANDOM.integers(300, size=count)] + 0.05 * RANDOM.normal(size=(count, 384)))
+    live = LiveChunks(384)
+    live.replace_many(range(count), range(count), range(count), [1] * count, vectors)
+    scope = Scope.unfiltered(live.snapshot())
+    held = looked_at = 0
+    for number in range(100):
+        question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
+        found = candidates(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
+        best = np.argsort(-(vectors @ question))[:10]
+        held += len(np.intersect1d(looked_up(scope.snapshot.places, best, scope.snapshot.alive), found.places))
+        looked_at += len(found.places)
+    assert held >= 0.99 * 100 * 10
+    assert looked_at < 0.05 * 100 * count
