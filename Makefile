@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: containers setup run test lint docs bench eval lock clean crash fuzz fuzz-database soak conformance extraction
+.PHONY: containers setup run test check lint docs bench eval lock clean crash fuzz fuzz-database soak conformance extraction
 
 setup: $(STAMP)
 
 # Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of
 # what is written in C takes 400 MB and is not needed again.
-$(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*.[ch] src/kb/search/*.c src/kb/ingest/extract/*.c) src/kb/embedding/model.py src/kb/embedding/minilm/minilm.onnx
+$(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*/*.[ch] src/kb/*/*/*.[ch]) src/kb/__init__.py src/kb/embedding/model.py src/kb/embedding/minilm/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/dev.txt
@@ -24,6 +24,10 @@ run: setup
 
 test: setup lint
 	$(BIN)/pytest
+
+# What a change can be checked with in under a minute: no test that starts a server.
+check: setup lint
+	$(BIN)/pytest -m "not slow"
 
 lint: setup
 	$(BIN)/ruff check .
@@ -87,4 +91,4 @@ lock:
 	$(LOCK) $(SILENT) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/lib*.so src/kb/search/lib*.so
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/*/lib*.so src/kb/*/*/lib*.so

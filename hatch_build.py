@@ -27,15 +27,17 @@ class Library(NamedTuple):
 
 def encoder(precision: str) -> Library:
     products = f'-DPRODUCTS="encoder_{precision}.h"'
-    return Library(KB / f"libencoder_{precision}.so", KB / "embedding/minilm/encoder.c", [products], fits=X86)
+    return Library(MINILM / f"libencoder_{precision}.so", MINILM / "encoder.c", [products], fits=X86)
 
 
-KB = Path("src/kb")
-LOOPS = KB / "index/kernels.c"
+MINILM = Path("src/kb/embedding/minilm")
+INDEX = Path("src/kb/index")
+EXTRACT = Path("src/kb/ingest/extract")
+KERNELS = INDEX / "kernels.c"
 LIBRARIES = [
-    Library(KB / "search/libloops.so", LOOPS),
-    Library(KB / "search/libloops_wide.so", LOOPS, ["-mcpu=x86_64_v2+avx2+fma"], fits=X86),
-    Library(KB / "ingest/extract/libglyphs.so", KB / "ingest/extract/glyphs.c"),
+    Library(INDEX / "libkernels.so", KERNELS),
+    Library(INDEX / "libkernels_wide.so", KERNELS, ["-mcpu=x86_64_v2+avx2+fma"], fits=X86),
+    Library(EXTRACT / "libglyphs.so", EXTRACT / "glyphs.c"),
     encoder("f32"),
     encoder("bf16"),
 ]

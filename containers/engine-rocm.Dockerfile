@@ -23,7 +23,6 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
 FROM ${BASE}
 LABEL org.opencontainers.image.title="kb engine, ROCm" \
       org.opencontainers.image.description="A private knowledge base: REST API and background worker, model included" \
-      org.opencontainers.image.version="3.0.0" \
       org.opencontainers.image.licenses="Apache-2.0"
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*

@@ -20,7 +20,6 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
 FROM ${BASE}
 LABEL org.opencontainers.image.title="kb engine" \
       org.opencontainers.image.description="A private knowledge base: REST API and background worker, model included" \
-      org.opencontainers.image.version="3.0.0" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN mkdir --mode=0700 /data && chown 10001:10001 /data
 COPY --from=build /opt/venv /opt/venv

@@ -12,6 +12,15 @@ from kb.core.settings import Settings, bundled_model_dir
 from kb.embedding.embedder import SentenceEmbedder, load
 from support import EngineProcess, Http, StartEngine
 
+STARTS_A_SERVER = {"engine_url", "start_engine"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make check` leaves out: tests that start a server."""
+    for item in items:
+        if STARTS_A_SERVER & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def embedder() -> SentenceEmbedder:

@@ -182,14 +182,14 @@ def containers_are_hardened() -> None:
         "python",
         "-c",
         "import importlib.util as u; print([m for m in "
-        "('openvino', 'onnxruntime', 'numpy', 'apsw', 'kb.engine.engine') if u.find_spec(m)])",
+        "('openvino', 'onnxruntime', 'numpy', 'apsw', 'kb.engine') if u.find_spec(m)])",
     )
     step("inference runtimes and engine code in the MCP image", seen)
     assert seen == "[]", seen
 
 
 def sizes() -> None:
-    for image in ("kb-engine:3.0.0", "kb-mcp:3.0.0"):
+    for image in ("kb-engine", "kb-mcp"):
         size = int(docker("image", "inspect", image, "--format", "{{.Size}}"))
         step(f"size of {image}", f"{size / 2**20:.0f} MB")
 

@@ -1,5 +1,7 @@
 """The reference pages, made from the code: docs/cli.md, docs/mcp.md, docs/rest.md, docs/settings.md.
 
+And the diagram of imports in docs/architecture.md.
+
 `python -m tools.reference` writes them; with `--check` it fails when one differs from what it would write, and shows
 where. Nothing here depends on the width of a terminal or the version of Python.
 """
@@ -14,10 +16,12 @@ from typing import Any
 from kb.cli.main import build_parser
 from kb.core.errors import every_error
 from kb.core.settings import declared
+from tools.imports import diagram
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- Made by `make docs` from the code; do not edit. -->"
 DIFF_LINES = 40
+DIAGRAM, END_OF_DIAGRAM = "<!-- Imports, drawn by `make docs` from the code. -->", "<!-- End of imports. -->"
 
 Schema = dict[str, Any]
 
@@ -32,7 +36,15 @@ def pages() -> dict[str, str]:
         "mcp.md": mcp_page(),
         "rest.md": rest_page(openapi_document()),
         "settings.md": settings_page(),
+        "architecture.md": with_import_diagram((DOCS / "architecture.md").read_text(encoding="utf-8")),
     }
+
+
+def with_import_diagram(text: str) -> str:
+    """The page with the diagram of imports drawn anew."""
+    before, opening, rest = text.partition(DIAGRAM)
+    _, closing, after = rest.partition(END_OF_DIAGRAM)
+    return f"{before}{opening}\n{diagram()}\n{closing}{after}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

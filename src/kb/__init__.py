@@ -2,7 +2,7 @@
 
 import sys
 
-# The version of engine, client and MCP server alike; pyproject.toml says the same and a test compares them.
+# The version of engine, client and MCP server alike: the one place that states it.
 __version__ = "3.0.0"
 
 # `import openvino` reports itself to an analytics service, from a fork of the whole process. Where this package is

@@ -1,8 +1,8 @@
 """Settings come from the environment, are declared once, and a wrong one is named."""
 
+import importlib.metadata
 import re
 import sys
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,8 +11,6 @@ import pytest
 import kb
 from kb.core.errors import InvalidRequest
 from kb.core.settings import Settings, declared, read, user_data_dir
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_an_empty_environment_gives_the_documented_defaults() -> None:
@@ -119,6 +117,5 @@ def test_settings_cannot_be_changed() -> None:
         Settings().port = 1  # type: ignore[misc]
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["version"] == kb.__version__
+def test_the_installed_package_has_the_version_that_the_code_states() -> None:
+    assert importlib.metadata.version("kb-server") == kb.__version__

@@ -16,7 +16,7 @@ from kb.core.errors import InvalidRequest, Unavailable
 from kb.core.settings import bundled_model_dir
 from kb.embedding import model
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 BUNDLED = bundled_model_dir()
 
 

@@ -1,6 +1,6 @@
 """Where the engine is, for programs that start often and must start at once.
 
-`kb.core.settings` declares every setting and checks them all, which takes as long as the rest of `kb search` together. The
+`kb.core.settings` declares and checks every setting, which takes as long as the rest of `kb search` together. The
 command line needs few of them to reach the engine.
 """
 

@@ -14,9 +14,8 @@ from kb.core.errors import Unavailable
 from kb.embedding import model
 from kb.embedding.embedder import SentenceEmbedder, load
 from kb.embedding.priority import Precedence
-from kb.embedding.runtimes import Finish
+from kb.embedding.runtimes import Finish, Vectors
 from kb.embedding.tokenizer import Tokenizer
-from kb.store.backend import Vector
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +67,10 @@ class WarmingEmbedder:
     def tokenizer(self) -> Tokenizer:
         return self._wait().tokenizer
 
-    def embed(self, texts: Sequence[str]) -> Vector:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         return self._wait().embed(texts)
 
-    def begin(self, texts: Sequence[str]) -> "Future[Vector]":
+    def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
         return self._wait().begin(texts)
 
     def begin_query(self, text: str) -> Finish:

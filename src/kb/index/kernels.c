@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #ifdef __x86_64__
-#include "../processor.h"
+#include "../core/cpu.h"
 #else
 static bool has_avx2_and_fma(void) { return false; }
 #endif

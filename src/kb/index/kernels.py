@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from kb.core.errors import Unavailable
 
-LIBRARY = Path(__file__).with_name("libloops.so")
-WIDE = Path(__file__).with_name("libloops_wide.so")  # the same for x86-64 with AVX2
+LIBRARY = Path(__file__).with_name("libkernels.so")
+WIDE = Path(__file__).with_name("libkernels_wide.so")  # the same for x86-64 with AVX2
 # Rows for which a loop takes about a tenth of a millisecond at most: of whole vectors, and of anything else.
 BRIEF_VECTORS, BRIEF = 1024, 16_384
 

@@ -12,7 +12,7 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from kb.core.arrays import among
 from kb.index import kernels
 from kb.index.chunk_index import Snapshot
-from kb.search.filter_scope import Scope
 from kb.store.backend import Postings, Transaction
 from kb.store.stored import HIGHEST_ID
 
@@ -60,6 +59,17 @@ class Compact:
         )
 
 
+class Members(NamedTuple):
+    """A set of rows, or of documents, in both forms: ascending, and as a mask."""
+
+    ascending: NDArray[np.int64]
+    mask: NDArray[np.bool_]
+
+    def among(self, values: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Positions of those values, which ascend, that are members."""
+        return among(values, self.ascending, self.mask)
+
+
 @dataclass(slots=True)
 class TermPlaces:
     """Where a term occurs at one moment, and how often: in passages, and in whole documents. In few bytes too."""
@@ -81,11 +91,8 @@ class TermPlaces:
             places, counts = places.take(order), counts.take(order)
         return TermPlaces(places, counts, *kernels.totals(places, counts, snapshot.owners))
 
-    def within(self, scope: Scope) -> "TermPlaces":
-        assert scope.places is not None
-        assert scope.numbers is not None
-        own = among(self.places, scope.places, scope.holds)
-        owned = among(self.numbers, scope.numbers, scope.holds_document)
+    def within(self, places: Members, documents: Members) -> "TermPlaces":
+        own, owned = places.among(self.places), documents.among(self.numbers)
         return TermPlaces(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
 
     def holds(self, place: int) -> bool:

@@ -19,7 +19,7 @@ from kb.core.arrays import level_of
 from kb.index import kernels
 from kb.index.chunk_index import LiveChunks
 from kb.index.kernels import Places
-from kb.index.postings import ENTRY, HELD_POSTINGS, PostingsCache, TermPlaces
+from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, TermPlaces
 from kb.index.terms import STOP_WORDS
 from kb.search.filter_scope import Scope
 from kb.search.ranking import Scored
@@ -56,10 +56,12 @@ class Keywords:
         self.best = self.reaching(self.level)
 
     def _add(self, at: TermPlaces, scope: Scope) -> None:
-        if scope.numbers is None:  # worked out once for all searches without a filter at this moment
+        if (
+            scope.places is None or scope.numbers is None
+        ):  # worked out once for all searches without a filter at this moment
             at.worth = passages, whole = at.worth or worth(at, scope)
         else:
-            at = at.within(scope)
+            at = at.within(Members(scope.places, scope.holds), Members(scope.numbers, scope.holds_document))
             passages, whole = worth(at, scope)
         kernels.add(at.places, passages, self._passages)
         kernels.add(at.numbers, whole, self._whole)

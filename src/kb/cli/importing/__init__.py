@@ -1,1 +1,1 @@
-"""cli/importing."""
+"""`kb import`: archives of `kb export` and folders of Markdown."""

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/cpu.h"
+#include "../../core/cpu.h"
 
 #include PRODUCTS // embedding/minilm/encoder_f32.h or embedding/minilm/encoder_bf16.h: what follows is compiled for the processors that it is for
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kb.core.errors import Unavailable
 from kb.embedding.model import WEIGHTS, header_of, is_bundled_graph
 
-# sha256 of the header of the weights' file: which numbers lie where, and how many, is what embedding/minilm/encoder.c relies on.
+# sha256 of the header of the weights' file, which says where each tensor lies: encoder.c relies on it.
 LAYOUT = "2291ac9b8d5083595cd6a1787e01d694a893af92bc706faf1511231affe822e8"
 LIBRARIES = Path(__file__).parent
 HIDDEN = 384

@@ -1,1 +1,1 @@
-"""Work that is accepted now and done in the background."""
+"""Work that is accepted now and done in the background: the queue and its workers."""

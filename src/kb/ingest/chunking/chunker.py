@@ -5,8 +5,8 @@ every character that is not white space is in exactly one of them. Tokenised alo
 tokens, and none has more than eight times as many characters: to a BERT tokenizer, a megabyte without spaces may
 be a single unknown word. Only a single character that has more tokens than that is left as it is.
 
-The text is tokenised once; where it may be cut is in `kb.ingest.chunking.breaks`, where it is cut in `kb.ingest.chunking.cut`. What is
-known about a text while it is cut takes a few bytes for each of its characters at most.
+The text is tokenised once. `breaks.py` says where it may be cut, `cut.py` where it is cut. What is known about a text
+while it is cut takes a few bytes for each of its characters at most.
 """
 
 import re

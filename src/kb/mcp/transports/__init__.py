@@ -1,1 +1,1 @@
-"""mcp/transports."""
+"""The ways in to the MCP server: Streamable HTTP, one plain POST, WebSockets."""
