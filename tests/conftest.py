@@ -13,12 +13,14 @@ from kb.embedding.embedder import SentenceEmbedder, load
 from support import EngineProcess, Http, StartEngine
 
 STARTS_A_SERVER = {"engine_url", "start_engine"}
+STARTS_PROCESSES = {"api", "crash", "engine", "mcp_server", "network"}  # folders of tests
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make check` leaves out: tests that start a server."""
+    """Mark what `make check` leaves out: tests that start servers."""
     for item in items:
-        if STARTS_A_SERVER & set(getattr(item, "fixturenames", ())):
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in STARTS_PROCESSES or STARTS_A_SERVER & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 

@@ -33,11 +33,11 @@ def test_a_long_update_is_chunked_not_cut(http: Http) -> None:
     text = "\n\n".join(
         f"Paragraph {number} says that the lighthouse keeper number {number} slept." for number in range(200)
     )
-    after = http("PATCH", f"/api/v1/notes/{id_}", {"text": text + "\n\nAnd the very last word is quokka."}).json
+    after = http("PATCH", f"/api/v1/notes/{id_}", {"text": text + "\n\nAnd the very last word is pademelon."}).json
     assert after["chunk_count"] > 5
-    found = http.search("quokka", mode="fts")["results"]
+    found = http.search("pademelon", mode="fts")["results"]
     assert [hit["document_id"] for hit in found] == [id_]
-    assert "quokka" in found[0]["text"]
+    assert "pademelon" in found[0]["text"]
 
 
 def test_a_stale_expected_version_changes_nothing(http: Http) -> None:

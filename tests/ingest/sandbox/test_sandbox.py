@@ -208,7 +208,7 @@ def test_a_page_that_breaks_ocr_is_that_page_only(sandbox: Sandbox) -> None:
 
 def test_no_process_outlives_an_engine_that_was_killed() -> None:
     code = (
-        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/..']\n"
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/../..']\n"
         "from pathlib import Path\n"
         "from test_sandbox import make_sandbox, Source\n"
         "for part in make_sandbox().parts('text', Source(Path(sys.argv[1]) / 'hostile.py', 'hang'), lambda: None):\n"

@@ -8,9 +8,10 @@ Everything that the work needs is loaded before the first request is taken, and 
 """
 
 import codecs
-import encodings.aliases
+import encodings
 import json
 import os
+import pkgutil
 import select
 import socket
 import sys
@@ -101,9 +102,9 @@ class Extraction:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         load_all()
-        for name in {*encodings.aliases.aliases.values(), "utf_8_sig"}:  # a page may be written in any of them
+        for module in pkgutil.iter_modules(encodings.__path__):  # a text may be written in any of them
             with suppress(LookupError):
-                codecs.lookup(name)
+                codecs.lookup(module.name)
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None:  # noqa: ARG002
         source = Source(files[0], request["name"], request["force_ocr"])
