@@ -32,6 +32,20 @@ def test_with_wait_the_answer_has_the_document(http: Http) -> None:
     assert job["chunks_created"] == 1
 
 
+def test_a_completed_job_has_done_all_of_its_steps(http: Http) -> None:
+    note = {"text": "a note whose steps are counted"}
+    long = "\n\n".join(f"Paragraph {n} of a long file. " + f"word{n} " * 150 for n in range(60)).encode()
+    answers = [
+        http("POST", "/api/v1/jobs?wait=60", note).json,
+        http("POST", "/api/v1/jobs?wait=60", note).json,  # known, so answered at once
+        http.add_file("long.txt", long).json,
+    ]
+    for answer in answers:
+        job = http("GET", f"/api/v1/jobs/{answer['job_id']}").json
+        assert (job["status"], job["progress"]) == ("completed", 1.0)
+        assert job["completed_steps"] == job["total_steps"] >= 1
+
+
 def test_the_same_note_again_is_the_same_document(http: Http) -> None:
     first = http.add_note("the same note twice", tags=["twice"])
     again = http("POST", "/api/v1/jobs?wait=60", {"text": "the same note twice", "tags": ["twice"]}).json

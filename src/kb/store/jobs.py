@@ -243,16 +243,19 @@ def as_job(row: Row) -> Job:
 def job_of(row: Row) -> Job:
     ended = row["finished_at"] is not None
     elapsed = seconds_between(row["started_at"], row["finished_at"] or now()) if row["started_at"] else 0.0
-    share = row["completed_steps"] / row["total_steps"] if row["total_steps"] else 0.0
+    completed, total = row["completed_steps"], row["total_steps"]
+    share = completed / total if total else 0.0
     running = row["status"] == "running"
+    if row["status"] == "completed":  # progress is recorded now and then, and of a short job never
+        completed = total = max(total, 1)
     return Job(
         id=row["id"],
         kind=row["kind"],
         status=row["status"],
         progress=1.0 if row["status"] == "completed" else round(min(share, 1.0), 4),
         current_step=row["current_step"],
-        completed_steps=row["completed_steps"],
-        total_steps=row["total_steps"],
+        completed_steps=completed,
+        total_steps=total,
         filename=row["filename"],
         document_id=row["document_id"],
         uid=row["uid"],
