@@ -19,8 +19,8 @@ UPDATE documents SET chunk_count = 7 WHERE id = (SELECT document_id FROM chunks 
 """
 
 
-def examined(own: Http, query: str = "") -> dict[str, Any]:
-    reply = own("GET", f"/api/v1/doctor{query}")
+def examined(own: Http, method: str = "GET") -> dict[str, Any]:
+    reply = own(method, "/api/v1/doctor")
     assert reply.status == 200, reply.body
     return {check["name"]: check for check in reply.json["checks"]} | {"healthy": reply.json["healthy"]}
 
@@ -36,8 +36,23 @@ def test_a_healthy_engine_is_well_in_every_respect(http: Http) -> None:
     assert reply["healthy"] is True
     assert {(check["ok"], check["problems"], check["fixed"]) for check in reply["checks"]} == {(True, 0, 0)}
     assert len({check["name"] for check in reply["checks"]}) == 21
-    assert http("GET", "/api/v1/doctor?fix=true").json == reply
+    assert http("GET", "/api/v1/doctor?fix=false").json == reply
+    assert http("POST", "/api/v1/doctor").json == reply
     assert http("GET", "/api/v1/doctor?fix=perhaps").status == 422
+
+
+def test_a_get_that_asks_for_mending_is_told_to_post(http: Http) -> None:
+    refused = http("GET", "/api/v1/doctor?fix=true")
+    assert (refused.status, refused.json["error"]["code"]) == (405, "method_not_allowed")
+    assert "POST" in refused.json["error"]["message"]
+
+
+def test_mending_needs_the_key_and_no_foreign_page_may_ask_for_it(start_engine: StartEngine) -> None:
+    own = Http(start_engine(KB_API_KEY="s3cret-key").url)
+    assert own("POST", "/api/v1/doctor").status == 401
+    key = "Bearer s3cret-key"
+    assert own("POST", "/api/v1/doctor", Authorization=key, Origin="https://evil.example").status == 403
+    assert own("POST", "/api/v1/doctor", Authorization=key).status == 200
 
 
 def test_nothing_is_found_while_documents_come_in(start_engine: StartEngine) -> None:
@@ -92,7 +107,7 @@ def test_each_damage_is_named_and_mended(start_engine: StartEngine, tmp_path: Pa
     assert orphan.exists()
 
     del expected["stored rows"]  # mending the references drops it
-    mended = examined(own, "?fix=true")
+    mended = examined(own, "POST")
     assert wrong(mended) == expected
     assert {name for name in expected if not mended[name]["ok"]} == {"originals missing"}
     assert f"first {lost}" in mended["originals missing"]["message"]
@@ -118,7 +133,7 @@ def test_a_damaged_full_text_index_is_made_anew(start_engine: StartEngine, tmp_p
     connection.close()
     own = Http(start_engine().url)
     assert wrong(examined(own)) == {"full-text index": 1, "full-text rows missing": 1}
-    assert examined(own, "?fix=true")["healthy"] is True
+    assert examined(own, "POST")["healthy"] is True
     assert examined(own)["healthy"] is True
 
 

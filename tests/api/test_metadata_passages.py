@@ -110,7 +110,7 @@ def test_a_new_index_and_the_doctor_know_it(start_engine: StartEngine, tmp_path:
     (check,) = [check for check in report["checks"] if not check["ok"]]
     assert (check["name"], check["problems"]) == ("metadata", 2)
     assert "kb doctor --fix" in check["message"]
-    assert own("GET", "/api/v1/doctor?fix=true").json["healthy"] is True
+    assert own("POST", "/api/v1/doctor").json["healthy"] is True
     assert [passages(own, id_) for id_ in (note, file)] == before
     assert best(own, "Ferdinand", mode="fts") == (file, CITED, "by: Ferdinand")
 
@@ -125,5 +125,5 @@ def test_the_doctor_makes_lost_entries_of_it_as_they_were(start_engine: StartEng
     connection.execute("DELETE FROM chunks_fts; DELETE FROM chunks_vec").fetchall()
     connection.close()
     own = Http(start_engine().url)
-    assert own("GET", "/api/v1/doctor?fix=true").json["healthy"] is True
+    assert own("POST", "/api/v1/doctor").json["healthy"] is True
     assert [own.search(query)["results"] for query in ("zeppelin", "rosalind")] == before

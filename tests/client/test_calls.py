@@ -87,7 +87,7 @@ CALLS = Described()
         (CALLS.backup("a.tar"), "GET", "/api/v1/backup", None),
         (CALLS.export("a.tar"), "GET", "/api/v1/export", None),
         (CALLS.doctor(), "GET", "/api/v1/doctor", None),
-        (CALLS.doctor(fix=True), "GET", "/api/v1/doctor?fix=true", None),
+        (CALLS.doctor(fix=True), "POST", "/api/v1/doctor", None),
         (CALLS.status(), "GET", "/api/v1/status", None),
         (CALLS.health(), "GET", "/health", None),
     ],

@@ -57,8 +57,8 @@ def zero(folder: Path, page: int) -> None:
         file.write(bytes(PAGE))
 
 
-def examined(own: Http, query: str = "") -> dict[str, Any]:
-    reply = own("GET", f"/api/v1/doctor{query}")
+def examined(own: Http, method: str = "GET") -> dict[str, Any]:
+    reply = own(method, "/api/v1/doctor")
     assert reply.status == 200, reply.body
     return {check["name"]: check for check in reply.json["checks"]} | {"healthy": reply.json["healthy"]}
 
@@ -77,7 +77,7 @@ def test_what_is_made_from_the_texts_is_made_again(
     added = own("POST", "/api/v1/jobs?wait=50", {"text": "A note that came after the damage"})
     assert added.json.get("status") in ("completed", "failed") or added.json["error"]["code"] == "conflict", added.body
     assert time.monotonic() - started < 45
-    mended = examined(own, "?fix=true")
+    mended = examined(own, "POST")
     assert mended["healthy"] is True, mended
     assert examined(own)["healthy"] is True
     own.add_note("Another note, which came after the mending")
@@ -98,7 +98,7 @@ def test_what_only_a_backup_brings_back_is_named_and_left_as_it_is(
     found = examined(own)["database file"]
     assert f"cannot be read: {name} " in found["message"]
     assert "Restore a backup" in found["message"]
-    mended = examined(own, "?fix=true")["database file"]
+    mended = examined(own, "POST")["database file"]
     assert (mended["ok"], mended["fixed"]) == (False, 0)
 
 
@@ -156,7 +156,7 @@ def test_a_search_without_full_text_goes_by_meaning_and_says_so(start_engine: St
     refused = own("POST", "/api/v1/search", {"query": "heating", "mode": "fts"})
     assert (refused.status, refused.json["error"]["retryable"]) == (409, False)
     assert "kb doctor --fix" in refused.json["error"]["message"]
-    assert examined(own, "?fix=true")["healthy"] is True
+    assert examined(own, "POST")["healthy"] is True
     assert own.search("heating", mode="fts")["total"] == 1
 
 
@@ -172,5 +172,5 @@ def test_a_vector_that_is_none_counts_as_missing_and_is_made_again(start_engine:
     connection.close()
     own = Http(start_engine().url)
     assert own.search("is the radiator warm")["total"] == 2
-    assert examined(own, "?fix=true")["healthy"] is True
+    assert examined(own, "POST")["healthy"] is True
     assert own.search("is the radiator warm", mode="vector")["results"][0]["document_id"] == boiler

@@ -199,7 +199,7 @@ class TextQuery(QueryString):
 
 
 class DoctorQuery(QueryString):
-    fix: bool = Field(False, description="Mend what can be mended. No document is ever deleted.")
+    fix: bool = Field(False, description="`true` is refused: to mend, send POST to the same path.")
 
 
 class DuplicatesQuery(QueryString):

@@ -225,8 +225,8 @@ class Calls(Generic[Result]):
         asked = _query(min_similarity=min_similarity, limit=limit)
         return self.send(Call("GET", f"{API}/duplicates", asked, wait=SLOW_SECONDS))
 
-    def doctor(self, *, fix: bool | None = None) -> Result:
-        return self.send(Call("GET", f"{API}/doctor", _query(fix=fix), wait=SLOW_SECONDS))
+    def doctor(self, *, fix: bool = False) -> Result:
+        return self.send(Call("POST" if fix else "GET", f"{API}/doctor", wait=SLOW_SECONDS))
 
     def backup(self, path: str | PathLike[str]) -> Result:
         return self.send(Call("GET", f"{API}/backup", wait=SLOW_SECONDS, download=fspath(path)))

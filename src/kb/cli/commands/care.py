@@ -31,7 +31,7 @@ def doctor(args: argparse.Namespace) -> int:
     """Exits 1 while something is wrong, so that a script notices."""
     from kb.cli.screen import Screen, one_line
 
-    found = connect().doctor(fix=args.fix or None)
+    found = connect().doctor(fix=args.fix)
     if args.json:
         print_json(found)
     else:
