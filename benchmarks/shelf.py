@@ -24,10 +24,10 @@ from kb.embedding.priority import Precedence
 from kb.embedding.runtimes import Finish
 from kb.embedding.tokenizer import Tokenizer
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.ingest.prepare import Preparer, shown
 from kb.search.keyword import KeywordIndex
-from kb.search.pruning import candidates, everybody
+from kb.search.pruning import prune, score_all
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents, meta, notes
 from kb.store.backend import Transaction, Vector
@@ -87,9 +87,9 @@ def shelf(corpus: Corpus, count: int, *, again: bool = False) -> Shelf:
 def searcher(folder: Path, embedder: WarmingEmbedder, *, exact: bool = False) -> Iterator[Searcher]:
     """Search of such a folder within this process; `exact` scores every chunk, whatever bounds say."""
     database = SQLiteDatabase(Settings(data_dir=folder).database_path)
-    live = LiveChunks(embedder.dimensions)
+    live = ChunkIndex(embedder.dimensions)
     live.load(database)
-    yield Searcher(database, live, KeywordIndex(), embedder, everybody if exact else candidates)
+    yield Searcher(database, live, KeywordIndex(), embedder, score_all if exact else prune)
     database.close()
 
 

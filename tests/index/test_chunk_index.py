@@ -8,7 +8,7 @@ import pytest
 
 from kb.core.errors import KBError, Unavailable
 from kb.index import chunk_index, terms
-from kb.index.chunk_index import LiveChunks, looked_up
+from kb.index.chunk_index import ChunkIndex, looked_up
 from kb.store.backend import Vector
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -21,41 +21,41 @@ def rows(count: int, value: float = 1.0) -> Vector:
 
 
 @pytest.fixture
-def chunks(monkeypatch: pytest.MonkeyPatch) -> LiveChunks:
-    index = LiveChunks(WIDTH)
+def chunks(monkeypatch: pytest.MonkeyPatch) -> ChunkIndex:
+    index = ChunkIndex(WIDTH)
     index._loaded.set()
     return index
 
 
-def ids(index: LiveChunks) -> list[int]:
+def ids(index: ChunkIndex) -> list[int]:
     snapshot = index.snapshot()
     return sorted(snapshot.chunk_ids[snapshot.alive].tolist())
 
 
-def test_what_is_added_is_there(chunks: LiveChunks) -> None:
+def test_what_is_added_is_there(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10, 11], [3, 4], rows(2))
     snapshot = chunks.snapshot()
     assert ids(chunks) == [10, 11]
     assert (snapshot.count, snapshot.newest) == (2, 11)
-    assert snapshot.document_lengths.tolist() == [7]
+    assert snapshot.doc_lengths.tolist() == [7]
     assert snapshot.owners.tolist() == [0, 0]
 
 
-def test_a_new_content_takes_the_place_of_the_old_one(chunks: LiveChunks) -> None:
+def test_a_new_content_takes_the_place_of_the_old_one(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10, 11], [1, 1], rows(2))
     chunks.replace(2, [12], [1], rows(1))
     chunks.replace(1, [13], [1], rows(1))
     assert ids(chunks) == [12, 13]
 
 
-def test_what_is_removed_is_gone(chunks: LiveChunks) -> None:
+def test_what_is_removed_is_gone(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10], [1], rows(1))
     chunks.replace(2, [11], [1], rows(1))
     chunks.remove(1)
     assert ids(chunks) == [11]
 
 
-def test_a_snapshot_stays_as_it_was(chunks: LiveChunks) -> None:
+def test_a_snapshot_stays_as_it_was(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10], [1], rows(1))
     before = chunks.snapshot()
     chunks.replace(1, [20], [1], rows(1, 2.0))
@@ -65,7 +65,7 @@ def test_a_snapshot_stays_as_it_was(chunks: LiveChunks) -> None:
     assert looked_up(before.places, np.array([10, 20]), before.alive).tolist() == [0, -1]
 
 
-def test_places_follow_chunks_that_are_published_out_of_order(chunks: LiveChunks) -> None:
+def test_places_follow_chunks_that_are_published_out_of_order(chunks: ChunkIndex) -> None:
     chunks.replace(1, [500], [1], rows(1))
     chunks.replace(2, [7, 9], [1, 1], rows(2))
     snapshot = chunks.snapshot()
@@ -75,7 +75,7 @@ def test_places_follow_chunks_that_are_published_out_of_order(chunks: LiveChunks
 
 
 def test_arrays_grow_and_are_packed_without_losing_anything(
-    chunks: LiveChunks, monkeypatch: pytest.MonkeyPatch
+    chunks: ChunkIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk_index, "SPARE", 2)
     for number in range(300):
@@ -91,7 +91,7 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
         assert (snapshot.document_ids[snapshot.owners[place]], snapshot.vectors[place, 0]) == (number, number)
 
 
-def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: LiveChunks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: ChunkIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk_index, "SPARE", 0)
     for number in range(1, 9):
         chunks.replace(number, [number], [1], rows(1, number))
@@ -109,7 +109,7 @@ def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: LiveChunks, monke
     assert ids(chunks) == [4, 5, 6, 7, 8]
 
 
-def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:
+def test_nothing_is_anywhere_after_a_clear(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10, 11], [1, 1], rows(2))
     chunks.clear()
     assert looked_up(chunks.snapshot().places, np.array([0, 10, 11, 12]), chunks.snapshot().alive).tolist() == [-1] * 4
@@ -119,7 +119,7 @@ def test_nothing_is_anywhere_after_a_clear(chunks: LiveChunks) -> None:
 
 def test_an_index_that_could_not_be_loaded_says_so_and_is_loaded_later(tmp_path: Path) -> None:
     database = SQLiteDatabase(tmp_path / "not-there-yet" / "kb.db")
-    index = LiveChunks(384)
+    index = ChunkIndex(384)
     assert index.problem == "The search index is still loading."
     with pytest.raises(KBError):
         index.load(database)
@@ -134,7 +134,7 @@ def test_an_index_that_could_not_be_loaded_says_so_and_is_loaded_later(tmp_path:
 
 
 def test_an_index_that_has_to_be_made_anew_names_the_command() -> None:
-    awaiting = LiveChunks(WIDTH, awaiting_reindex=True)
+    awaiting = ChunkIndex(WIDTH, awaiting_reindex=True)
     with pytest.raises(Unavailable, match="kb reindex"):
         awaiting.snapshot()
     awaiting.replace_many([1], [1], [10], [3], rows(1))
@@ -142,11 +142,11 @@ def test_an_index_that_has_to_be_made_anew_names_the_command() -> None:
     assert ids(awaiting) == [10]
 
 
-def test_metadata_does_not_turn_the_direction_of_a_document(chunks: LiveChunks) -> None:
+def test_metadata_does_not_turn_the_direction_of_a_document(chunks: ChunkIndex) -> None:
     east, north = np.eye(WIDTH, dtype=np.float32)[:2]
     chunks.replace(1, [10, 11], [1, 1], np.stack([east, north]), [False, True])
     chunks.replace(2, [12, 13, 14], [1, 1, 1], np.stack([east, east, north]), [False, False, True])
-    assert chunks.snapshot().wholes.tolist() == [east.tolist()] * 2
+    assert chunks.snapshot().doc_vectors.tolist() == [east.tolist()] * 2
     chunks._pack()
     chunks._publish()
-    assert chunks.snapshot().wholes.tolist() == [east.tolist()] * 2
+    assert chunks.snapshot().doc_vectors.tolist() == [east.tolist()] * 2

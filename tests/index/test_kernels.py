@@ -32,7 +32,7 @@ def unit(count: int, dimensions: int) -> kernels.Floats:
     return scaled
 
 
-def picked(count: int, size: int) -> kernels.Places:
+def picked(count: int, size: int) -> kernels.Rows:
     return RANDOM.integers(count, size=size)
 
 
@@ -44,10 +44,10 @@ class Library:
         self.owners = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
         has_row = np.arange(chunks // 4) % 3 > 0
         self.rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
-        self.wholes = unit(int(has_row.sum()), dimensions)
+        self.doc_vectors = unit(int(has_row.sum()), dimensions)
         self.question = unit(1, dimensions)[0]
 
-    def means(self, own: kernels.Floats, whole: kernels.Floats, at: kernels.Places) -> kernels.Floats:
+    def means(self, own: kernels.Floats, whole: kernels.Floats, at: kernels.Rows) -> kernels.Floats:
         """Of what is said of chunks and of rows of documents."""
         rows = self.rows[self.owners[at]]
         mean: kernels.Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
@@ -86,10 +86,10 @@ def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> Non
 
 @pytest.mark.parametrize("size", SIZES)
 def test_what_places_are_worth_is_added_up(size: int) -> None:
-    places, worth = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
+    places, impacts = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
     sums = RANDOM.random(40, np.float32)
-    expected = sums + np.bincount(places, worth, 40)
-    kernels.add(places, worth, sums)
+    expected = sums + np.bincount(places, impacts, 40)
+    kernels.add(places, impacts, sums)
     assert sums == pytest.approx(expected, abs=1e-4)
 
 
@@ -118,8 +118,8 @@ def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size
 def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -> None:
     held = Library(dimensions=dimensions)
     at = picked(600, size)
-    found = kernels.cosines_with_documents(held.vectors, held.wholes, held.question, held.owners, held.rows, at)
-    expected = held.means(held.vectors @ held.question, held.wholes @ held.question, at)
+    found = kernels.cosines_with_documents(held.vectors, held.doc_vectors, held.question, held.owners, held.rows, at)
+    expected = held.means(held.vectors @ held.question, held.doc_vectors @ held.question, at)
     assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -127,12 +127,12 @@ def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -
 @pytest.mark.parametrize("size", SIZES)
 def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -> None:
     held, bound = Library(dimensions=dimensions), Bound(dimensions)
-    signs, whole_signs, question = pack(held.vectors), pack(held.wholes), pack(held.question[None])[0]
+    sign_bits, doc_sign_bits, question = pack(held.vectors), pack(held.doc_vectors), pack(held.question[None])[0]
     at = picked(600, size)
-    own, whole = (bound.cosines[kernels.distances(rows, question)] for rows in (signs, whole_signs))
+    own, whole = (bound.cosines[kernels.distances(rows, question)] for rows in (sign_bits, doc_sign_bits))
     means = held.means(own, whole, at)
     needed = (means + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
-    found = kernels.within_reach(signs, whole_signs, question, held.owners, held.rows, bound.cosines, at, needed)
+    found = kernels.within_reach(sign_bits, doc_sign_bits, question, held.owners, held.rows, bound.cosines, at, needed)
     assert found.tolist() == np.flatnonzero(means >= needed).tolist()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kb.index import postings, terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.index.postings import PostingsCache
 from kb.search import keyword
 from kb.search.filter_scope import Scope
@@ -27,7 +27,7 @@ class Held:
     def __init__(self, path: Path) -> None:
         migrate(path, terms.index_terms)
         self.database = SQLiteDatabase(path)
-        self.live = LiveChunks(WIDTH)
+        self.live = ChunkIndex(WIDTH)
         self.live.load(self.database)
         self.cache = PostingsCache()
 
@@ -63,10 +63,10 @@ def held(tmp_path: Path) -> Iterator[Held]:
     made.database.close()
 
 
-@pytest.mark.parametrize("longest_tail", [0, 1, 3, 1000])
-def test_what_is_written_later_is_found(held: Held, monkeypatch: pytest.MonkeyPatch, longest_tail: int) -> None:
+@pytest.mark.parametrize("largest_delta", [0, 1, 3, 1000])
+def test_what_is_written_later_is_found(held: Held, monkeypatch: pytest.MonkeyPatch, largest_delta: int) -> None:
     """Whether it is read chunk by chunk, taken over into what is held, or is so much that all is read anew."""
-    monkeypatch.setattr(postings, "LONGEST_TAIL", longest_tail)
+    monkeypatch.setattr(postings, "LARGEST_DELTA", largest_delta)
     held.add("heron heron reeds")
     assert held.count("heron") == [2]
     for number in range(8):
@@ -173,7 +173,7 @@ def test_no_more_terms_are_looked_at_than_there_may_be(held: Held, monkeypatch: 
 
 def test_what_was_read_ahead_follows_what_is_written(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when the tail is folded in: then a term of few postings is forgotten, and one of many is added to."""
-    monkeypatch.setattr(postings, "LONGEST_TAIL", 3)
+    monkeypatch.setattr(postings, "LARGEST_DELTA", 3)
     monkeypatch.setattr(postings, "FEW", 2)
     held.add("heron otter", "heron", "heron reeds")
     with held.database.read() as tx:
@@ -207,7 +207,7 @@ def test_postings_are_held_also_when_the_newest_passage_is_gone(held: Held) -> N
 
 
 def test_what_is_forgotten_is_to_be_read_ahead_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "LONGEST_TAIL", 3)
+    monkeypatch.setattr(postings, "LARGEST_DELTA", 3)
     held.add("heron")
     index = KeywordIndex()
     cold = [index.is_cold]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.ingest.publish import Publisher
 from kb.ingest.written import Written
 from kb.store import chunks, documents
@@ -22,7 +22,7 @@ def database(tmp_path: Path) -> SQLiteDatabase:
 
 
 def test_who_publishes_first_leaves_the_passages_of_those_who_are_still_writing(database: SQLiteDatabase) -> None:
-    live = LiveChunks(384)
+    live = ChunkIndex(384)
     live.load(database)
     publisher = Publisher(live)
     with database.write() as tx:
@@ -45,7 +45,7 @@ def test_who_publishes_first_leaves_the_passages_of_those_who_are_still_writing(
 def test_the_index_gets_the_vectors_whether_they_were_kept_at_hand_or_not(
     database: SQLiteDatabase, kept: int | None
 ) -> None:
-    live = LiveChunks(384)
+    live = ChunkIndex(384)
     live.load(database)
     vectors = np.random.default_rng(1).normal(size=(10, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

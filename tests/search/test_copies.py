@@ -9,7 +9,7 @@ import pytest
 from kb.core.values import Filter, Hit, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.search.copies import NAMED
 from kb.search.keyword import KeywordIndex
 from kb.search.searcher import Searcher
@@ -31,7 +31,7 @@ class Shelf:
     def __init__(self, path: Path, embedder: SentenceEmbedder) -> None:
         migrate(path, terms.index_terms)
         self.database = SQLiteDatabase(path)
-        self.live = LiveChunks(embedder.dimensions)
+        self.live = ChunkIndex(embedder.dimensions)
         self.searcher = Searcher(self.database, self.live, KeywordIndex(), embedder)
         self._question = embedder.embed_query(QUESTION)
         self._added = 0

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from kb.core.values import SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks, Snapshot, looked_up
+from kb.index.chunk_index import ChunkIndex, Snapshot, looked_up
 from kb.search import fusion
 from kb.search.keyword import K1, B, KeywordIndex
-from kb.search.ranking import Scored, best_mixed, last_of_best_mixed
+from kb.search.ranking import Scored, kth_best_diversified, top_k_diversified
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
@@ -32,7 +32,7 @@ def held(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
     path: Path = tmp_path_factory.mktemp("documents") / "kb.db"
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)
-    live = LiveChunks(embedder.dimensions)
+    live = ChunkIndex(embedder.dimensions)
     names: dict[int, str] = {}
     for name, passages in TEXTS.items():
         with database.write() as tx:
@@ -107,14 +107,14 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, s
     snapshot = snapshot_of(owners)
     places = looked_up(snapshot.places, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
     scored = Scored(places.astype(np.int64), scores).at(random.permutation(size))
-    found = best_mixed(scored, snapshot, count)
+    found = top_k_diversified(scored, snapshot, count)
     assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
-    assert last_of_best_mixed(scored, snapshot, count) == found.scores[-1]
-    assert last_of_best_mixed(scored, snapshot, size + 1) == 0
+    assert kth_best_diversified(scored, snapshot, count) == found.scores[-1]
+    assert kth_best_diversified(scored, snapshot, size + 1) == 0
 
 
 def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
-    index = LiveChunks(2)
+    index = ChunkIndex(2)
     size = len(owners)
     index.replace_many(
         sorted(set(owners.tolist())), owners.tolist(), list(range(size)), [1] * size, np.ones((size, 2), np.float32)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.search import duplicates
 from kb.search.duplicates import note_vectors, similar
 from kb.store.backend import Vector
@@ -46,7 +46,7 @@ def test_many_copies_of_one_note_give_as_many_pairs_as_asked_for() -> None:
 
 def test_a_note_is_the_mean_of_its_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicates, "BLOCK", 2)
-    live = LiveChunks(2)
+    live = ChunkIndex(2)
     live._loaded.set()
     east, north = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
     live.replace(5, [1, 2], [1, 1], np.stack([east, north]))
@@ -60,7 +60,7 @@ def test_a_note_is_the_mean_of_its_passages(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nothing_has_no_duplicates() -> None:
-    live = LiveChunks(2)
+    live = ChunkIndex(2)
     live._loaded.set()
     _, vectors, _ = note_vectors(live.snapshot(), np.array([], np.int64))
     assert len(similar(vectors, np.array([], np.int64), 0.0, 10).a) == 0

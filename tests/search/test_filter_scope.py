@@ -7,7 +7,7 @@ import pytest
 
 from kb.core.values import Filter
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.search.filter_scope import Scope, Scopes
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
@@ -35,7 +35,7 @@ def add(database: SQLiteDatabase, tag: str, size: int = 1) -> int:
 
 def test_a_scope_is_worked_out_anew_after_a_write(database: SQLiteDatabase) -> None:
     first, second = add(database, "x", 2), add(database, "y")
-    live, scopes = LiveChunks(WIDTH), Scopes(database)
+    live, scopes = ChunkIndex(WIDTH), Scopes(database)
     live.load(database)
 
     def now() -> Scope:
@@ -55,19 +55,19 @@ def test_a_scope_is_worked_out_anew_after_a_write(database: SQLiteDatabase) -> N
 
 
 def test_a_moment_before_a_document_was_replaced_still_has_the_old_one() -> None:
-    live = LiveChunks(4)
+    live = ChunkIndex(4)
     live.replace_many([1, 2], [1, 1, 2], [10, 11, 12], [1, 1, 1], np.ones((3, 4), np.float32))
     before = live.snapshot()
     live.replace(1, [13], [1], np.ones((1, 4), np.float32))
-    assert Scope.of_documents(before, np.array([1, 99])).every_place.tolist() == [0, 1]
+    assert Scope.of_documents(before, np.array([1, 99])).every_row.tolist() == [0, 1]
     after = Scope.of_documents(live.snapshot(), np.array([1, 2]))
-    assert live.snapshot().chunk_ids[after.every_place].tolist() == [12, 13]
+    assert live.snapshot().chunk_ids[after.every_row].tolist() == [12, 13]
 
 
 def test_only_the_latest_filters_are_remembered(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kb.search.filter_scope.KEPT", 2)
     add(database, "x")
-    live, scopes = LiveChunks(WIDTH), Scopes(database)
+    live, scopes = ChunkIndex(WIDTH), Scopes(database)
     live.load(database)
     first = scopes.of(live.snapshot(), TAGGED, 1)
     for tag in ("a", "b"):

@@ -10,10 +10,10 @@ import pytest
 from kb.core.values import Filter, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks, looked_up
+from kb.index.chunk_index import ChunkIndex, looked_up
 from kb.search.filter_scope import Scope
 from kb.search.keyword import KeywordIndex
-from kb.search.pruning import Legs, candidates, everybody
+from kb.search.pruning import Legs, prune, score_all
 from kb.search.searcher import Searcher
 from kb.search.vector import Dense
 from kb.store import chunks, documents
@@ -56,7 +56,7 @@ def searchers(
     path: Path = tmp_path_factory.mktemp("candidates") / "kb.db"
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)
-    live = LiveChunks(embedder.dimensions)
+    live = ChunkIndex(embedder.dimensions)
     asked = np.stack([embedder.embed_query(question) for question in QUESTIONS])
     topics = unit(
         RANDOM.normal(size=(TOPICS, embedder.dimensions)) + 12 * asked[RANDOM.integers(len(asked), size=TOPICS)]
@@ -84,9 +84,9 @@ def searchers(
         live.remove(id_)
     keywords = KeywordIndex()
     yield (
-        Searcher(database, live, keywords, embedder, partial(candidates, exact_up_to=0)),
+        Searcher(database, live, keywords, embedder, partial(prune, exact_up_to=0)),
         Searcher(database, live, keywords, embedder),
-        Searcher(database, live, keywords, embedder, everybody),
+        Searcher(database, live, keywords, embedder, score_all),
     )
     database.close()
 
@@ -148,13 +148,13 @@ def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
     count = 30_000
     topics = unit(RANDOM.normal(size=(300, 384)))
     vectors = unit(topics[RANDOM.integers(300, size=count)] + 0.05 * RANDOM.normal(size=(count, 384)))
-    live = LiveChunks(384)
+    live = ChunkIndex(384)
     live.replace_many(range(count), range(count), range(count), [1] * count, vectors)
     scope = Scope.unfiltered(live.snapshot())
     held = looked_at = 0
     for number in range(100):
         question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
-        found = candidates(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
+        found = prune(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
         best = np.argsort(-(vectors @ question))[:10]
         held += len(np.intersect1d(looked_up(scope.snapshot.places, best, scope.snapshot.alive), found.places))
         looked_at += len(found.places)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kb.core.values import Filter, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.search.keyword import K1, B, KeywordIndex
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents
@@ -37,7 +37,7 @@ class Corpus:
     def __init__(self, path: Path, embedder: SentenceEmbedder) -> None:
         migrate(path, terms.index_terms)
         self.database = SQLiteDatabase(path)
-        self.live = LiveChunks(embedder.dimensions)
+        self.live = ChunkIndex(embedder.dimensions)
         self.vectors: dict[int, Vector] = {}
         self.texts: dict[int, list[str]] = {}
         self.tags: dict[int, str] = {}

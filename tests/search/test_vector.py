@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kb.index import kernels
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.search.filter_scope import SIDE_BY_SIDE, Scope
 from kb.search.vector import Dense
 from kb.store.backend import Vector
@@ -33,31 +33,31 @@ def test_a_cosine_is_the_same_in_a_small_scope_and_among_all(chunks: int) -> Non
     total, dimensions = 1500, 384
     vectors: Vector = RANDOM.normal(size=(total, dimensions)).astype(np.float32)
     ids = list(range(1, total + 1))
-    live = LiveChunks(dimensions)
+    live = ChunkIndex(dimensions)
     live.replace_many(ids, ids, ids, [1] * total, vectors)
     few = Scope.of_documents(live.snapshot(), np.sort(RANDOM.choice(ids, chunks, replace=False)))
     every = Scope.unfiltered(live.snapshot())
-    among_few = Dense(few, vectors[0]).cosines(few.every_place)
-    among_all = Dense(every, vectors[0]).cosines(every.every_place)
-    assert among_few.tolist() == among_all[few.every_place].tolist()
+    among_few = Dense(few, vectors[0]).cosines(few.every_row)
+    among_all = Dense(every, vectors[0]).cosines(every.every_row)
+    assert among_few.tolist() == among_all[few.every_row].tolist()
     assert few.vectors is not None
     assert every.vectors is None
-    some = few.every_place[::3].copy()
+    some = few.every_row[::3].copy()
     assert Dense(few, vectors[0]).cosines(some).tolist() == among_few[::3].tolist()
 
 
 def test_what_is_held_side_by_side_is_what_is_multiplied() -> None:
-    live = LiveChunks(4)
+    live = ChunkIndex(4)
     live.replace_many([1, 2], [1, 2], [1, 2], [1, 1], np.ones((2, 4), np.float32))
     scope = Scope.of_documents(live.snapshot(), np.array([1]))
     assert scope.vectors is not None
     scope.vectors[:] = 2
-    assert Dense(scope, np.ones(4, np.float32)).cosines(scope.every_place).tolist() == [8]
+    assert Dense(scope, np.ones(4, np.float32)).cosines(scope.every_row).tolist() == [8]
 
 
 def test_vectors_of_many_chunks_are_not_held_twice() -> None:
     ids = list(range(1, SIDE_BY_SIDE + 2))
-    live = LiveChunks(4)
+    live = ChunkIndex(4)
     live.replace_many(ids, ids, ids, [1] * len(ids), np.ones((len(ids), 4), np.float32))
     assert Scope.of_documents(live.snapshot(), np.array(ids)).vectors is None
     assert Scope.of_documents(live.snapshot(), np.array(ids[1:])).vectors is not None

@@ -16,7 +16,7 @@ from kb.engine.engine import Engine
 from kb.engine.jobs.queue import Queue
 from kb.engine.jobs.worker import Worker
 from kb.index import terms
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.ingest.pipeline import Pipeline
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
@@ -73,7 +73,7 @@ class RunningEngine:
                 raise
             if self._mend():
                 self._begin(preparer, reindex)
-        self._live = live = LiveChunks(embedder.dimensions, awaiting_reindex=self._fresh)
+        self._live = live = ChunkIndex(embedder.dimensions, awaiting_reindex=self._fresh)
         publisher = Publisher(live)
         queue = Queue(database)
         self._sandbox = sandbox = Sandbox(lambda: ocr.choose(settings.ocr))

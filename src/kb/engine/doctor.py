@@ -18,7 +18,7 @@ import numpy as np
 from kb.core.errors import KBError, NotFound, Unavailable
 from kb.core.values import Check, Diagnosis
 from kb.embedding import model
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.ingest.metadata import metadata_text
 from kb.ingest.prepare import BATCH, Preparer
 from kb.ingest.reindex import passages_again
@@ -58,7 +58,7 @@ class Doctor:
         mender: Mender,
         originals: Originals,
         preparer: Preparer,
-        live: LiveChunks,
+        live: ChunkIndex,
         keywords: KeywordIndex,
         model_dir: Path,
         stopping: threading.Event,

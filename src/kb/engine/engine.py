@@ -44,7 +44,7 @@ from kb.embedding.lazy import WarmingEmbedder
 from kb.embedding.priority import Precedence
 from kb.engine.doctor import Doctor
 from kb.engine.jobs.queue import Queue
-from kb.index.chunk_index import LiveChunks
+from kb.index.chunk_index import ChunkIndex
 from kb.ingest.draft import ledger_entry
 from kb.ingest.extract import detect
 from kb.ingest.extract.part import Part
@@ -87,7 +87,7 @@ class Engine:
         preparer: Preparer,
         publisher: Publisher,
         searcher: Searcher,
-        live: LiveChunks,
+        live: ChunkIndex,
         archives: Archives,
         doctor: Doctor,
         precedence: Precedence,

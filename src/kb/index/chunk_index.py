@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import lengths_of, starts_of
 from kb.core.errors import Conflict, Unavailable, is_damage
-from kb.index.kernels import Places, Words
+from kb.index.kernels import Rows, SignBits
 from kb.index.sign_bits import WORD, Bound, pack, spread
 from kb.store import chunks
 from kb.store.backend import Database, Vector
@@ -44,21 +44,21 @@ class Snapshot:
     owners: NDArray[np.int32]  # number of the document
     lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
-    signs: Words
+    sign_bits: SignBits
     alive: NDArray[np.bool_]
 
     # By number: one for each document.
     document_ids: NDArray[np.int64]
     first: NDArray[np.int32]  # place of its first chunk
     sizes: NDArray[np.int32]  # in chunks
-    document_lengths: NDArray[np.int32]  # terms of all its chunks
+    doc_lengths: NDArray[np.int32]  # terms of all its chunks
     rows: NDArray[np.int32]  # where its direction is among `wholes`; -1 for one chunk, which has it
-    document_alive: NDArray[np.bool_]
+    doc_alive: NDArray[np.bool_]
 
     # By row: one for each document of several chunks.
-    wholes: Vector  # the direction of all its vectors together
-    whole_signs: Words
-    whole_numbers: NDArray[np.int32]  # whose it is
+    doc_vectors: Vector  # the direction of all its vectors together
+    doc_sign_bits: SignBits
+    doc_vector_ords: NDArray[np.int32]  # whose it is
 
     bound: Bound
     newest: int  # highest chunk id; a higher one is not in here
@@ -68,15 +68,15 @@ class Snapshot:
     places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
     numbers: NDArray[np.int32]  # document id → number, likewise
 
-    def numbers_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def doc_ords_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The number of each document, -1 where it has none."""
-        return looked_up(self.numbers, document_ids, self.document_alive)
+        return looked_up(self.numbers, document_ids, self.doc_alive)
 
-    def places_of(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def rows_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The place of each chunk, -1 where it has none."""
         return looked_up(self.places, chunk_ids, self.alive)
 
-    def places_in(self, numbers: NDArray[np.integer[Any]]) -> Places:
+    def rows_of(self, numbers: NDArray[np.integer[Any]]) -> Rows:
         """Every place of these documents."""
         sizes = self.sizes[numbers]
         ends = np.cumsum(sizes, dtype=np.int64)
@@ -121,7 +121,7 @@ class Columns:
         return new
 
 
-class LiveChunks:
+class ChunkIndex:
     """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
 
     def __init__(self, dimensions: int, *, awaiting_reindex: bool = False) -> None:
@@ -244,16 +244,16 @@ class LiveChunks:
         if not self._loaded.wait(LOAD_SECONDS) or self._failure is not None:
             raise Unavailable(f"{self.problem} Try again in a moment.")
 
-    def _reset(self, chunks: int = 0, documents: int = 0, wholes: int = 0) -> None:
+    def _reset(self, chunks: int = 0, documents: int = 0, doc_vectors: int = 0) -> None:
         """Empty, with room for this much; readers keep what they see until the next `_publish`."""
-        vectors, signs = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
+        vectors, sign_bits = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
         self._chunks = Columns(
             chunks,
             chunk_ids=(np.int64, ()),
             owners=(np.int32, ()),
             lengths=(np.int32, ()),
             vectors=vectors,
-            signs=signs,
+            sign_bits=sign_bits,
             alive=(np.bool_, ()),
             of_metadata=(np.bool_, ()),
         )
@@ -263,11 +263,13 @@ class LiveChunks:
             first=(np.int32, ()),
             sizes=(np.int32, ()),
             text_sizes=(np.int32, ()),  # in chunks, without those of metadata
-            document_lengths=(np.int32, ()),
+            doc_lengths=(np.int32, ()),
             rows=(np.int32, ()),
-            document_alive=(np.bool_, ()),
+            doc_alive=(np.bool_, ()),
         )
-        self._wholes = Columns(wholes, wholes=vectors, whole_signs=signs, whole_numbers=(np.int32, ()))
+        self._doc_vectors = Columns(
+            doc_vectors, doc_vectors=vectors, doc_sign_bits=sign_bits, doc_vector_ords=(np.int32, ())
+        )
         self._places = np.full(chunks + SPARE, -1, np.int32)
         self._numbers = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
@@ -326,9 +328,9 @@ class LiveChunks:
             first=starts + new.start,
             sizes=sizes,
             text_sizes=sizes - np.add.reduceat(of_metadata, starts, dtype=np.int32) if len(starts) else starts,
-            document_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
+            doc_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
             rows=np.full(len(starts), -1),
-            document_alive=np.ones(len(starts), np.bool_),
+            doc_alive=np.ones(len(starts), np.bool_),
         )
         numbers = np.arange(documents.start, documents.stop, dtype=np.int32)
         self._chunks["owners"][new] = np.repeat(numbers, sizes)
@@ -346,7 +348,7 @@ class LiveChunks:
         Metadata does not turn a document's direction: a short note would else be found less well for having an author.
         """
         vectors = self._chunks["vectors"]
-        self._chunks["signs"][new] = pack(vectors[new])
+        self._chunks["sign_bits"][new] = pack(vectors[new])
         if new.start == new.stop:
             return
         first, sizes = self._documents["first"], self._documents["sizes"]
@@ -356,22 +358,24 @@ class LiveChunks:
             some = several[at : at + DOCUMENTS_AT_ONCE]
             directions = summed(vectors, first[some], self._documents["text_sizes"][some])
             directions /= np.linalg.norm(directions, axis=1, keepdims=True).clip(1e-6)
-            rows = self._wholes.append(wholes=directions, whole_signs=pack(directions), whole_numbers=some)
+            rows = self._doc_vectors.append(
+                doc_vectors=directions, doc_sign_bits=pack(directions), doc_vector_ords=some
+            )
             self._documents["rows"][some] = np.arange(rows.start, rows.stop)
 
     def _kill(self, document_ids: Sequence[int]) -> None:
-        numbers = looked_up(self._numbers, np.asarray(document_ids, np.int64), self._documents["document_alive"])
+        numbers = looked_up(self._numbers, np.asarray(document_ids, np.int64), self._documents["doc_alive"])
         numbers = numbers[numbers >= 0]
         if not len(numbers):
             return
         # Who reads an older moment goes on finding the old number of a document that gets a new one.
         self._numbers = self._numbers.copy()
-        self._documents["document_alive"][numbers] = False
+        self._documents["doc_alive"][numbers] = False
         for first, size in zip(self._documents["first"][numbers], self._documents["sizes"][numbers], strict=True):
             self._chunks["alive"][first : first + size] = False
         self._count -= int(self._documents["sizes"][numbers].sum())
         self._document_count -= len(numbers)
-        self._terms -= int(self._documents["document_lengths"][numbers].sum())
+        self._terms -= int(self._documents["doc_lengths"][numbers].sum())
         if self._count < (1 - MOST_DEAD) * self._chunks.count - SPARE:
             self._pack()
 
@@ -389,17 +393,17 @@ class LiveChunks:
             self._bound = self._measured_bound()
             self._sampled = 2 * self._chunks.count
         self._version += 1
-        by_place = ("chunk_ids", "owners", "lengths", "vectors", "signs")
-        by_number = ("document_ids", "first", "sizes", "document_lengths", "rows")
-        by_row = ("wholes", "whole_signs", "whole_numbers")
+        by_place = ("chunk_ids", "owners", "lengths", "vectors", "sign_bits")
+        by_number = ("document_ids", "first", "sizes", "doc_lengths", "rows")
+        by_row = ("doc_vectors", "doc_sign_bits", "doc_vector_ords")
         self._snapshot = Snapshot(
             version=self._version,
             **{name: self._chunks[name] for name in by_place},
             **{name: self._documents[name] for name in by_number},
-            **{name: self._wholes[name] for name in by_row},
+            **{name: self._doc_vectors[name] for name in by_row},
             # What dies later stays alive for whoever is reading now.
             alive=self._chunks["alive"].copy(),
-            document_alive=self._documents["document_alive"].copy(),
+            doc_alive=self._documents["doc_alive"].copy(),
             bound=self._bound,
             newest=self._newest,
             count=self._count,

@@ -22,9 +22,9 @@ WIDE = Path(__file__).with_name("libkernels_wide.so")  # the same for x86-64 wit
 BRIEF_VECTORS, BRIEF = 1024, 16_384
 
 Floats = NDArray[np.float32]
-Words = NDArray[np.uint64]
+SignBits = NDArray[np.uint64]
 Distances = NDArray[np.uint16]
-Places = NDArray[np.int64]
+Rows = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Counts = NDArray[np.uint16]
 Totals = NDArray[np.uint32]
@@ -52,17 +52,17 @@ def totals(places: Indices, counts: Counts, owners: Indices) -> tuple[Indices, T
 
 def saturated(occurrences: Totals, lengths: Indices, at: Indices, slope: float, offset: float, scale: float) -> Floats:
     """Of each text at `at`, which has so many terms: `scale` times n / (length x slope + offset + n)."""
-    worth = np.empty(len(at), np.float32)
-    _library(len(at)).loops_saturated(occurrences, lengths, at, len(at), slope, offset, scale, worth)
-    return worth
+    impacts = np.empty(len(at), np.float32)
+    _library(len(at)).loops_saturated(occurrences, lengths, at, len(at), slope, offset, scale, impacts)
+    return impacts
 
 
-def add(places: Indices, worth: Floats, sums: Floats) -> None:
+def add(places: Indices, impacts: Floats, sums: Floats) -> None:
     """Add what each place is worth to its sum."""
-    _library(len(places)).loops_add(places, worth, len(places), sums)
+    _library(len(places)).loops_add(places, impacts, len(places), sums)
 
 
-def hits(passages: Floats, whole: Floats, owners: Indices, at: Places | None) -> tuple[Places, Floats]:
+def hits(passages: Floats, whole: Floats, owners: Indices, at: Rows | None) -> tuple[Rows, Floats]:
     """The places (of all, or of those at `at`) whose passage is worth anything, and the mean with its document's."""
     count = len(passages) if at is None else len(at)
     places, scores = np.empty(count, np.int64), np.empty(count, np.float32)
@@ -70,14 +70,14 @@ def hits(passages: Floats, whole: Floats, owners: Indices, at: Places | None) ->
     return places[:found], scores[:found]
 
 
-def distances(signs: Words, question: Words, at: Places | None = None) -> Distances:
+def distances(sign_bits: SignBits, question: SignBits, at: Rows | None = None) -> Distances:
     """In how many bits each row, or each at `at`, differs from the question."""
-    found = np.empty(len(signs) if at is None else len(at), np.uint16)
-    _library(len(found)).loops_distances(signs, signs.shape[1], question, at, len(found), found)
+    found = np.empty(len(sign_bits) if at is None else len(at), np.uint16)
+    _library(len(found)).loops_distances(sign_bits, sign_bits.shape[1], question, at, len(found), found)
     return found
 
 
-def cosines(vectors: Floats, question: Floats, at: Places | None = None) -> Floats:
+def cosines(vectors: Floats, question: Floats, at: Rows | None = None) -> Floats:
     """The product of the question and each row, or each at `at`."""
     found = np.empty(len(vectors) if at is None else len(at), np.float32)
     _library(len(found), BRIEF_VECTORS).loops_cosines(vectors, vectors.shape[1], question, at, len(found), found)
@@ -85,32 +85,32 @@ def cosines(vectors: Floats, question: Floats, at: Places | None = None) -> Floa
 
 
 def cosines_with_documents(
-    vectors: Floats, wholes: Floats, question: Floats, owners: Indices, rows: Indices, at: Places
+    vectors: Floats, doc_vectors: Floats, question: Floats, owners: Indices, rows: Indices, at: Rows
 ) -> Floats:
     """The mean of that product and of the one with its document's row of `wholes`, where it has one."""
     found = np.empty(len(at), np.float32)
     dimensions = vectors.shape[1]
     _library(len(at), BRIEF_VECTORS).loops_cosines_with_documents(
-        vectors, wholes, dimensions, question, owners, rows, at, len(at), found
+        vectors, doc_vectors, dimensions, question, owners, rows, at, len(at), found
     )
     return found
 
 
 def within_reach(
-    signs: Words,
-    whole_signs: Words,
-    question: Words,
+    sign_bits: SignBits,
+    doc_sign_bits: SignBits,
+    question: SignBits,
     owners: Indices,
     rows: Indices,
     bound: Floats,
-    at: Places,
+    at: Rows,
     needed: Floats,
-) -> Places:
+) -> Rows:
     """Which of those at `at` may have, by the bounds of their signs, as large a mean of both cosines as they need."""
     found = np.empty(len(at), np.int64)
-    words, count = signs.shape[1], len(at)
+    words, count = sign_bits.shape[1], len(at)
     reaching = _library(count).loops_within_reach(
-        signs, whole_signs, words, question, owners, rows, bound, at, needed, count, found
+        sign_bits, doc_sign_bits, words, question, owners, rows, bound, at, needed, count, found
     )
     return found[:reaching]
 

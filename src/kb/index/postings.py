@@ -27,11 +27,11 @@ HELD_POSTINGS = 50_000_000  # of 6 bytes each
 LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
 ENTRY = 64  # postings whose room a term takes, beside its own
 FEW = 64  # postings of a term that is forgotten when the tail is folded in: there are thousands, and searches wait
-LONGEST_TAIL = 2048  # chunks, whose terms take some 10 kB each
+LARGEST_DELTA = 2048  # chunks, whose terms take some 10 kB each
 
 
 @dataclass(frozen=True, slots=True)
-class Compact:
+class CompactPostings:
     """Postings in few bytes."""
 
     chunk_ids: NDArray[np.int32]
@@ -41,20 +41,22 @@ class Compact:
         return len(self.chunk_ids)
 
     @staticmethod
-    def of(postings: Postings) -> "Compact":
+    def of(postings: Postings) -> "CompactPostings":
         ids, counts = postings.chunk_ids, np.minimum(postings.counts, np.iinfo(np.uint16).max)
         if len(ids) and (ids[0] < 0 or ids[-1] > HIGHEST_ID):  # in a damaged index
             held = (ids >= 0) & (ids <= HIGHEST_ID)
             ids, counts = ids[held], counts[held]
-        return Compact(ids.astype(np.int32), counts.astype(np.uint16))
+        return CompactPostings(ids.astype(np.int32), counts.astype(np.uint16))
 
-    def upto(self, chunk_id: int) -> "Compact":
+    def upto(self, chunk_id: int) -> "CompactPostings":
         known = int(np.searchsorted(self.chunk_ids, chunk_id, side="right"))
-        return self if known == len(self) else Compact(self.chunk_ids[:known].copy(), self.counts[:known].copy())
+        return (
+            self if known == len(self) else CompactPostings(self.chunk_ids[:known].copy(), self.counts[:known].copy())
+        )
 
-    def followed_by(self, later: Sequence[tuple[int, int]]) -> "Compact":
+    def followed_by(self, later: Sequence[tuple[int, int]]) -> "CompactPostings":
         ids, counts = np.array(later, np.int64).T
-        return Compact(
+        return CompactPostings(
             np.append(self.chunk_ids, ids.astype(np.int32)), np.append(self.counts, counts.astype(np.uint16))
         )
 
@@ -71,36 +73,36 @@ class Members(NamedTuple):
 
 
 @dataclass(slots=True)
-class TermPlaces:
+class ResolvedPostings:
     """Where a term occurs at one moment, and how often: in passages, and in whole documents. In few bytes too."""
 
     places: NDArray[np.int32]
     counts: NDArray[np.uint16]
     numbers: NDArray[np.int32]  # of the documents
     totals: NDArray[np.uint32]
-    worth: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
+    impacts: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
 
     def __len__(self) -> int:
         return len(self.places)
 
     @staticmethod
-    def of(postings: Compact, snapshot: Snapshot) -> "TermPlaces":
+    def of(postings: CompactPostings, snapshot: Snapshot) -> "ResolvedPostings":
         places, counts = kernels.located(postings.chunk_ids, postings.counts, snapshot.places, snapshot.alive)
         if (places[1:] < places[:-1]).any():  # published in another order than written
             order = places.argsort()
             places, counts = places.take(order), counts.take(order)
-        return TermPlaces(places, counts, *kernels.totals(places, counts, snapshot.owners))
+        return ResolvedPostings(places, counts, *kernels.totals(places, counts, snapshot.owners))
 
-    def within(self, places: Members, documents: Members) -> "TermPlaces":
+    def within(self, places: Members, documents: Members) -> "ResolvedPostings":
         own, owned = places.among(self.places), documents.among(self.numbers)
-        return TermPlaces(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
+        return ResolvedPostings(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
 
     def holds(self, place: int) -> bool:
         at = int(np.searchsorted(self.places, place))
         return at < len(self.places) and int(self.places[at]) == place
 
 
-Entry = TypeVar("Entry", Compact, TermPlaces)
+Entry = TypeVar("Entry", CompactPostings, ResolvedPostings)
 
 
 class Recent(Generic[Entry]):
@@ -141,7 +143,7 @@ class Recent(Generic[Entry]):
             self.size -= len(old)
 
 
-class Tail:
+class Delta:
     """The terms of the chunks after those that the held postings know."""
 
     def __init__(self, after: int) -> None:
@@ -167,10 +169,10 @@ class Tail:
 class PostingsCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: Recent[Compact]
-        self._located: Recent[TermPlaces]
+        self._held: Recent[CompactPostings]
+        self._located: Recent[ResolvedPostings]
         self._version: int  # of the moment at which they are located
-        self._tail: Tail
+        self._delta: Delta
         self.times_forgotten = 0
         self._forget(after=0)
 
@@ -186,16 +188,16 @@ class PostingsCache:
         with self._lock:
             self._forget(after=0)
 
-    def of(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> dict[str, TermPlaces]:
+    def of(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> dict[str, ResolvedPostings]:
         """Where each term occurs at this moment, which `tx` must have seen."""
         with self._lock:
             self._follow(tx, snapshot)
-            tail = self._tail
+            delta = self._delta
             located = self._located_at(snapshot)
             found = {term: located.get(term) for term in terms}
-            held = {term: (self._held.get(term), tail.of(term)) for term in terms if found[term] is None}
+            held = {term: (self._held.get(term), delta.of(term)) for term in terms if found[term] is None}
         places = {
-            term: at if (at := found[term]) is not None else self._locate(tx, snapshot, term, *held[term], tail)
+            term: at if (at := found[term]) is not None else self._locate(tx, snapshot, term, *held[term], delta)
             for term in terms
         }
         with self._lock:
@@ -208,63 +210,63 @@ class PostingsCache:
         """Read those that are not held yet, for whoever will ask; nothing else has to go for them."""
         with self._lock:
             self._follow(tx, snapshot)
-            tail = self._tail
+            delta = self._delta
             new = [term for term in terms if term not in self._held]
-        self._read(tx, new, tail, asked=False)
+        self._read(tx, new, delta, asked=False)
 
     def _locate(
         self,
         tx: Transaction,
         snapshot: Snapshot,
         term: str,
-        known: Compact | None,
+        known: CompactPostings | None,
         later: Sequence[tuple[int, int]],
-        tail: Tail,
-    ) -> TermPlaces:
+        delta: Delta,
+    ) -> ResolvedPostings:
         if known is not None:
-            return TermPlaces.of(known.followed_by(later) if later else known, snapshot)
-        (postings,) = self._read(tx, [term], tail, asked=True)
-        return TermPlaces.of(postings, snapshot)
+            return ResolvedPostings.of(known.followed_by(later) if later else known, snapshot)
+        (postings,) = self._read(tx, [term], delta, asked=True)
+        return ResolvedPostings.of(postings, snapshot)
 
-    def _read(self, tx: Transaction, terms: Sequence[str], tail: Tail, *, asked: bool) -> list[Compact]:
-        found = [Compact.of(tx.fulltext.postings(term)) for term in terms]
+    def _read(self, tx: Transaction, terms: Sequence[str], delta: Delta, *, asked: bool) -> list[CompactPostings]:
+        found = [CompactPostings.of(tx.fulltext.postings(term)) for term in terms]
         with self._lock:
             # Another search may have gone on meanwhile, to a moment that this one has not seen all of.
-            if tail is self._tail and tx.chunk_ids_given() >= tail.after:
+            if delta is self._delta and tx.chunk_ids_given() >= delta.after:
                 for term, postings in zip(terms, found, strict=True):
-                    self._held.put(term, postings.upto(tail.after), asked=asked)
+                    self._held.put(term, postings.upto(delta.after), asked=asked)
         return found
 
-    def _located_at(self, snapshot: Snapshot) -> Recent[TermPlaces]:
+    def _located_at(self, snapshot: Snapshot) -> Recent[ResolvedPostings]:
         """What is located at this moment; who still reads an older one than others do keeps it to itself."""
         if snapshot.version > self._version:
-            self._located, self._version = Recent[TermPlaces](LOCATED_POSTINGS), snapshot.version
-        return self._located if snapshot.version == self._version else Recent[TermPlaces](LOCATED_POSTINGS)
+            self._located, self._version = Recent[ResolvedPostings](LOCATED_POSTINGS), snapshot.version
+        return self._located if snapshot.version == self._version else Recent[ResolvedPostings](LOCATED_POSTINGS)
 
     def _follow(self, tx: Transaction, snapshot: Snapshot) -> None:
         """Take in the terms of what was written since."""
-        if self._tail.upto >= snapshot.newest:
+        if self._delta.upto >= snapshot.newest:
             return
-        new = tx.fulltext.terms_after(self._tail.upto, LONGEST_TAIL + 1) if len(self._held) else []
-        if len(new) > LONGEST_TAIL or not len(self._held):
+        new = tx.fulltext.terms_after(self._delta.upto, LARGEST_DELTA + 1) if len(self._held) else []
+        if len(new) > LARGEST_DELTA or not len(self._held):
             self._forget(after=tx.chunk_ids_given())
             return
-        self._tail.add(new)
-        if self._tail.chunks > LONGEST_TAIL:
-            self._fold()
+        self._delta.add(new)
+        if self._delta.chunks > LARGEST_DELTA:
+            self._merge()
 
-    def _fold(self) -> None:
+    def _merge(self) -> None:
         """From now on the held postings know what was in the tail."""
-        tail, self._tail = self._tail, Tail(self._tail.upto)
-        for term in tail.terms:
+        delta, self._delta = self._delta, Delta(self._delta.upto)
+        for term in delta.terms:
             postings = self._held.get(term)
             if postings is not None and len(postings) > FEW:
-                self._held.put(term, postings.followed_by(tail.of(term)))
+                self._held.put(term, postings.followed_by(delta.of(term)))
             else:
                 self._held.drop(term)
 
     def _forget(self, after: int) -> None:
         self.times_forgotten += 1
-        self._held = Recent[Compact](HELD_POSTINGS)
-        self._located, self._version = Recent[TermPlaces](LOCATED_POSTINGS), -1
-        self._tail = Tail(after)
+        self._held = Recent[CompactPostings](HELD_POSTINGS)
+        self._located, self._version = Recent[ResolvedPostings](LOCATED_POSTINGS), -1
+        self._delta = Delta(after)

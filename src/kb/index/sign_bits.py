@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kb.core.cpu import usable_cores
 from kb.index import kernels
-from kb.index.kernels import Distances, Places, Words
+from kb.index.kernels import Distances, Rows, SignBits
 from kb.store.backend import Vector
 
 LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
@@ -25,7 +25,7 @@ CORES = usable_cores()
 THREADS = ThreadPoolExecutor(CORES, "signs")
 
 
-def pack(vectors: Vector) -> Words:
+def pack(vectors: Vector) -> SignBits:
     """The signs of each row, 64 dimensions to a word: (vectors, words)."""
     count, dimensions = vectors.shape
     words = np.zeros((count, -(-dimensions // WORD)), np.uint64)
@@ -36,16 +36,20 @@ def pack(vectors: Vector) -> Words:
     return words
 
 
-def distances(signs: Words, question: Words, at: Places | None = None) -> Distances:
+def distances(sign_bits: SignBits, question: SignBits, at: Rows | None = None) -> Distances:
     """In how many bits each row, or each at `at`, differs from the question; on several cores where there are many."""
-    count = len(signs) if at is None else len(at)
+    count = len(sign_bits) if at is None else len(at)
     share = max(-(-count // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
     if count <= share:
-        return kernels.distances(signs, question, at)
+        return kernels.distances(sign_bits, question, at)
     parts = [slice(start, start + share) for start in range(0, count, share)]
 
     def of(part: slice) -> Distances:
-        return kernels.distances(signs[part], question) if at is None else kernels.distances(signs, question, at[part])
+        return (
+            kernels.distances(sign_bits[part], question)
+            if at is None
+            else kernels.distances(sign_bits, question, at[part])
+        )
 
     return np.concatenate(list(THREADS.map(of, parts)))
 

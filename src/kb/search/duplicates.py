@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.values import DuplicateList, DuplicatePair, NoteRef
-from kb.index.chunk_index import LiveChunks, Snapshot
+from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.store import notes
 from kb.store.backend import Database, Vector
 
@@ -37,7 +37,7 @@ class Pairs:
         )
 
 
-def duplicates(database: Database, live: LiveChunks, min_similarity: float, limit: int) -> DuplicateList:
+def duplicates(database: Database, live: ChunkIndex, min_similarity: float, limit: int) -> DuplicateList:
     """Pairs of notes, the most similar first; the same text is 1.0, whatever its title."""
     snapshot = live.snapshot()
     with database.read() as tx:
@@ -59,11 +59,11 @@ def duplicates(database: Database, live: LiveChunks, min_similarity: float, limi
 
 def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector, NDArray[np.bool_]]:
     """Of each note that has chunks: its id and the direction of all its vectors; and which those are."""
-    numbers = snapshot.numbers_of(wanted)
+    numbers = snapshot.doc_ords_of(wanted)
     there = numbers >= 0
     rows, first = snapshot.rows[numbers[there]], snapshot.first[numbers[there]]
     directions = snapshot.vectors[first]
-    directions[rows >= 0] = snapshot.wholes[rows[rows >= 0]]
+    directions[rows >= 0] = snapshot.doc_vectors[rows[rows >= 0]]
     return wanted[there], directions, there
 
 
@@ -73,9 +73,9 @@ def similar(vectors: Vector, contents: NDArray[np.int64], least: float, limit: i
     for top in range(0, len(vectors), BLOCK):
         for left in range(top, len(vectors), BLOCK):
             # Once there are enough pairs, only what beats the last of them counts.
-            bar = max(least, float(pairs.similarity[-1])) if len(pairs.a) == limit else least
+            threshold = max(least, float(pairs.similarity[-1])) if len(pairs.a) == limit else least
             scores = np.minimum(vectors[top : top + BLOCK] @ vectors[left : left + BLOCK].T, np.float32(1))
-            a, b = np.nonzero(scores >= np.float32(bar))
+            a, b = np.nonzero(scores >= np.float32(threshold))
             keep = (a + top < b + left) & (contents[a + top] != contents[b + left])
             a, b = a[keep], b[keep]
             if len(a):

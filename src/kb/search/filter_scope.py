@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kb.core.arrays import nonzero
 from kb.core.values import Filter
 from kb.index.chunk_index import Numbers, Snapshot
-from kb.index.kernels import Places
+from kb.index.kernels import Rows
 from kb.store import documents
 from kb.store.backend import Database, Vector
 
@@ -29,7 +29,7 @@ class Scope:
 
     snapshot: Snapshot
     numbers: Numbers | None  # of the documents; None for every one that is alive
-    places: Places | None  # of their chunks, likewise
+    places: Rows | None  # of their chunks, likewise
     holds: NDArray[np.bool_]  # by place
     holds_document: NDArray[np.bool_]  # by number
     chunks: int
@@ -51,7 +51,7 @@ class Scope:
         return self.terms / max(self.documents, 1) or 1.0
 
     @cached_property
-    def every_place(self) -> Places:
+    def every_row(self) -> Rows:
         return nonzero(self.snapshot.alive) if self.places is None else self.places
 
     @cached_property
@@ -60,9 +60,9 @@ class Scope:
         return None if self.places is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.places]
 
     @cached_property
-    def every_whole(self) -> Places:
+    def every_doc_vector_row(self) -> Rows:
         """The rows of `wholes` of its documents."""
-        numbers = nonzero(self.snapshot.document_alive) if self.numbers is None else self.numbers
+        numbers = nonzero(self.snapshot.doc_alive) if self.numbers is None else self.numbers
         rows = self.snapshot.rows.take(numbers)
         return rows.take(nonzero(rows >= 0)).astype(np.int64)
 
@@ -73,7 +73,7 @@ class Scope:
             numbers=None,
             places=None,
             holds=snapshot.alive,
-            holds_document=snapshot.document_alive,
+            holds_document=snapshot.doc_alive,
             chunks=snapshot.count,
             documents=snapshot.document_count,
             terms=snapshot.terms,
@@ -82,18 +82,18 @@ class Scope:
 
     @staticmethod
     def of_documents(snapshot: Snapshot, document_ids: NDArray[np.int64]) -> "Scope":
-        numbers = snapshot.numbers_of(document_ids).astype(np.int64)
+        numbers = snapshot.doc_ords_of(document_ids).astype(np.int64)
         numbers = np.sort(numbers[numbers >= 0])
-        places = snapshot.places_in(numbers)
+        places = snapshot.rows_of(numbers)
         return Scope(
             snapshot,
             numbers=numbers,
             places=places,
             holds=marked(places, len(snapshot.alive)),
-            holds_document=marked(numbers, len(snapshot.document_alive)),
+            holds_document=marked(numbers, len(snapshot.doc_alive)),
             chunks=len(places),
             documents=len(numbers),
-            terms=int(snapshot.document_lengths[numbers].sum()),
+            terms=int(snapshot.doc_lengths[numbers].sum()),
             matching=len(document_ids),
         )
 

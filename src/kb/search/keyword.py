@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import level_of
 from kb.index import kernels
-from kb.index.chunk_index import LiveChunks
-from kb.index.kernels import Places
-from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, TermPlaces
+from kb.index.chunk_index import ChunkIndex
+from kb.index.kernels import Rows
+from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, ResolvedPostings
 from kb.index.terms import STOP_WORDS
 from kb.search.filter_scope import Scope
 from kb.search.ranking import Scored
@@ -39,7 +39,7 @@ Scores = NDArray[np.float32]
 class Keywords:
     """What the keyword leg says about every place of a scope, and which the best are: so many, and seldom many more."""
 
-    def __init__(self, scope: Scope, terms: dict[str, TermPlaces], count: int) -> None:
+    def __init__(self, scope: Scope, terms: dict[str, ResolvedPostings], count: int) -> None:
         self.terms = terms  # where each known term occurs, also outside the scope
         self._owners = scope.snapshot.owners
         self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
@@ -55,14 +55,14 @@ class Keywords:
         self.level = float(level_of(self.hits.scores, count)) if len(self.hits.places) > count else 0.0
         self.best = self.reaching(self.level)
 
-    def _add(self, at: TermPlaces, scope: Scope) -> None:
+    def _add(self, at: ResolvedPostings, scope: Scope) -> None:
         if (
             scope.places is None or scope.numbers is None
         ):  # worked out once for all searches without a filter at this moment
-            at.worth = passages, whole = at.worth or worth(at, scope)
+            at.impacts = passages, whole = at.impacts or impacts(at, scope)
         else:
             at = at.within(Members(scope.places, scope.holds), Members(scope.numbers, scope.holds_document))
-            passages, whole = worth(at, scope)
+            passages, whole = impacts(at, scope)
         kernels.add(at.places, passages, self._passages)
         kernels.add(at.numbers, whole, self._whole)
 
@@ -72,7 +72,7 @@ class Keywords:
         held = [at.places for at in self.terms.values()]
         return len(np.unique(np.concatenate(held))) if held else 0
 
-    def scores(self, places: Places) -> Scores:
+    def scores(self, places: Rows) -> Scores:
         """0 where no term occurs."""
         scores: Scores = np.sqrt(self._passages.take(places) * self._whole.take(self._owners.take(places)))
         return scores
@@ -107,7 +107,7 @@ class KeywordIndex:
         """Whether postings are still to be read ahead, or were forgotten since."""
         return self._warmed != self._postings.times_forgotten
 
-    def warm(self, database: Database, live: LiveChunks, stopping: Event) -> None:
+    def warm(self, database: Database, live: ChunkIndex, stopping: Event) -> None:
         """Read postings before somebody asks for them, as far as there is room.
 
         Frequent terms come first, as they take longest: the most frequent last, as what was used last is what stays in
@@ -124,7 +124,7 @@ class KeywordIndex:
             scope = Scope.unfiltered(live.snapshot())
             with database.read() as tx:
                 for at in self._postings.of(tx, scope.snapshot, [term]).values():
-                    at.worth = worth(at, scope)
+                    at.impacts = impacts(at, scope)
         # In the order in which the file has them, which is faster.
         others = sorted(fitting([one for one in known if one[1] < FREQUENT], HELD_POSTINGS - self._postings.room))
         for start in range(0, len(others), AT_ONCE):
@@ -146,12 +146,12 @@ def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:
     return [term for term, _ in terms[: int(np.searchsorted(taken, room, side="right"))]]
 
 
-def worth(at: TermPlaces, scope: Scope) -> tuple[Scores, Scores]:
+def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
     """What one term adds to each passage and to each document that holds it."""
     snapshot = scope.snapshot
     return (
         bm25(at.counts, snapshot.lengths, at.places, scope.mean_length, scope.chunks),
-        bm25(at.totals, snapshot.document_lengths, at.numbers, scope.mean_document_length, scope.documents),
+        bm25(at.totals, snapshot.doc_lengths, at.numbers, scope.mean_document_length, scope.documents),
     )
 
 

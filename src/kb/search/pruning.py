@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kb.core.arrays import distinct
-from kb.index.kernels import Places
+from kb.index.kernels import Rows
 from kb.search import fusion
 from kb.search.filter_scope import Scope
 from kb.search.keyword import Keywords, Scores
-from kb.search.ranking import Scored, best, best_mixed, last_of_best, last_of_best_mixed
+from kb.search.ranking import Scored, kth_best, kth_best_diversified, top_k_diversified, top_k_with_ties
 from kb.search.vector import MOST, Dense
 
 EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
@@ -33,7 +33,7 @@ class Legs:
     dense: Dense | None
     trust: float
 
-    def scored(self, places: Places) -> Scored:
+    def scored(self, places: Rows) -> Scored:
         """As the answer shows them: below zero is as good as zero."""
         if self.keywords is None:
             assert self.dense is not None
@@ -47,17 +47,17 @@ class Legs:
         cosines = self.dense.with_documents(hits.places)
         return Scored(hits.places, shown(fusion.fused(hits.scores, cosines, self.trust)))
 
-    def best(self, found: Scored, count: int) -> Scored:
-        return (best_mixed if self._mixed else best)(found, self.scope.snapshot, count)
+    def top_k(self, found: Scored, count: int) -> Scored:
+        return (top_k_diversified if self._diversified else top_k_with_ties)(found, self.scope.snapshot, count)
 
-    def bar(self, likely: Scored, top: int) -> float:
+    def threshold(self, likely: Scored, top: int) -> float:
         """What a place must reach to be among the best: the more are scored, the higher it can only get."""
-        if self._mixed:
-            return last_of_best_mixed(likely, self.scope.snapshot, top)
-        return last_of_best(likely, top)
+        if self._diversified:
+            return kth_best_diversified(likely, self.scope.snapshot, top)
+        return kth_best(likely, top)
 
     @property
-    def _mixed(self) -> bool:
+    def _diversified(self) -> bool:
         return self.dense is not None and self.keywords is not None
 
     @property
@@ -66,15 +66,15 @@ class Legs:
         return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.places)
 
 
-def everybody(legs: Legs, _: int = 0) -> Scored:
+def score_all(legs: Legs, _: int = 0) -> Scored:
     """All that are an answer, without any shortcut."""
     if legs.dense is None:
         assert legs.keywords is not None
         return legs.scored_hits(legs.keywords.hits)
-    return legs.scored(legs.scope.every_place)
+    return legs.scored(legs.scope.every_row)
 
 
-def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
+def prune(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
     """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one.
 
     The best by keywords must be known, as many as `first_of` says.
@@ -84,46 +84,46 @@ def candidates(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
         return legs.scored_hits(legs.keywords.best)
     few = legs.scope.chunks <= exact_up_to
     if legs.scope.chunks <= min(HANDFUL, exact_up_to):
-        return everybody(legs)
+        return score_all(legs)
     if legs.keywords is None:
-        return everybody(legs) if few else by_meaning(legs, legs.dense, top)
+        return score_all(legs) if few else by_meaning(legs, legs.dense, top)
     likely = legs.scored_hits(legs.keywords.best)
-    bar = legs.bar(likely, top)
-    if fusion.cosine_for(bar, legs.trust) <= MOST:
-        return everybody(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
-    others = legs.keywords.reaching(fusion.bm25_for(bar, MOST, legs.trust), below=legs.keywords.level)
+    threshold = legs.threshold(likely, top)
+    if fusion.cosine_for(threshold, legs.trust) <= MOST:
+        return score_all(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
+    others = legs.keywords.reaching(fusion.bm25_for(threshold, MOST, legs.trust), below=legs.keywords.level)
     if not few:
-        others = within_bounds(legs, legs.dense, others, bar)
+        others = within_bounds(legs, legs.dense, others, threshold)
     return likely.joined(legs.scored_hits(others))
 
 
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Scored:
     likely = legs.scored(dense.likely(first_of(top)))
-    bar = legs.bar(likely, top)
-    if bar <= 0:  # anybody is as good as the last
-        return everybody(legs)
-    near = dense.reaching(bar)
+    threshold = legs.threshold(likely, top)
+    if threshold <= 0:  # anybody is as good as the last
+        return score_all(legs)
+    near = dense.reaching(threshold)
     # Both are all up to some distance, so one holds the other.
     return legs.scored(near) if len(near) > len(likely.places) else likely
 
 
-def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Places, top: int) -> Scored:
+def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Rows, top: int) -> Scored:
     """Where meaning may do without keywords. `by_words`: likely ones."""
     likely = distinct(by_words, dense.likely(first_of(top)))
-    bar = legs.bar(legs.scored(likely), top)
-    if bar <= 0:
-        return everybody(legs)
+    threshold = legs.threshold(legs.scored(likely), top)
+    if threshold <= 0:
+        return score_all(legs)
     # With keywords: the nearest of all cannot make up for too few of them.
-    hits = keywords.reaching(fusion.bm25_for(bar, dense.most(), legs.trust))
+    hits = keywords.reaching(fusion.bm25_for(threshold, dense.most(), legs.trust))
     # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
-    alone = fusion.cosine_for(bar, legs.trust)
-    with_words = within_bounds(legs, dense, hits, bar).places
+    alone = fusion.cosine_for(threshold, legs.trust)
+    with_words = within_bounds(legs, dense, hits, threshold).places
     return legs.scored(distinct(likely, with_words, dense.reaching(alone), dense.documents_reaching(alone)))
 
 
-def within_bounds(legs: Legs, dense: Dense, hits: Scored, bar: float) -> Scored:
+def within_bounds(legs: Legs, dense: Dense, hits: Scored, threshold: float) -> Scored:
     """Those of them who may reach the bar."""
-    needed = fusion.cosines_for(bar - MARGIN, hits.scores, legs.trust)
+    needed = fusion.cosines_for(threshold - MARGIN, hits.scores, legs.trust)
     return hits.at(dense.within_reach(hits.places, needed))
 
 

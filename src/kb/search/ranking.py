@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero, where_first
 from kb.index.chunk_index import Snapshot
-from kb.index.kernels import Places
+from kb.index.kernels import Rows
 from kb.search import fusion
 
 SORTED = 256  # at once: sooner than the best of them would be picked
@@ -16,7 +16,7 @@ SORTED = 256  # at once: sooner than the best of them would be picked
 class Scored(NamedTuple):
     """Places with their scores."""
 
-    places: Places
+    places: Rows
     scores: NDArray[np.float32]
 
     def where(self, kept: NDArray[np.bool_]) -> "Scored":
@@ -30,14 +30,14 @@ class Scored(NamedTuple):
         return Scored(np.concatenate((self.places, others.places)), np.concatenate((self.scores, others.scores)))
 
 
-def best(found: Scored, snapshot: Snapshot, count: int) -> Scored:
+def top_k_with_ties(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """At least the best, and who is level with the last of them, best first; ties by chunk id."""
     if len(found.places) > max(count, SORTED):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
     return found.at(np.lexsort((snapshot.chunk_ids.take(found.places), -found.scores)))
 
 
-def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
+def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """So many of the best, after the scores of a document's further passages were lowered.
 
     Lowering never raises anybody, so who is not among the best before it may be left out once enough of those are
@@ -45,26 +45,26 @@ def best_mixed(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """
     depth = 2 * count
     while True:
-        ranked = best(found, snapshot, depth)
-        mixed = best(Scored(ranked.places, lowered(ranked, snapshot)), snapshot, count)
-        everybody = len(ranked.places) == len(found.places)
-        if everybody or mixed.scores[count - 1] > ranked.scores[-1]:
-            return Scored(mixed.places[:count], mixed.scores[:count])
+        ranked = top_k_with_ties(found, snapshot, depth)
+        diversified = top_k_with_ties(Scored(ranked.places, penalised(ranked, snapshot)), snapshot, count)
+        exhausted = len(ranked.places) == len(found.places)
+        if exhausted or diversified.scores[count - 1] > ranked.scores[-1]:
+            return Scored(diversified.places[:count], diversified.scores[:count])
         depth *= 4
 
 
-def last_of_best(found: Scored, count: int) -> float:
+def kth_best(found: Scored, count: int) -> float:
     """The score that so many reach; 0 where there are not as many."""
     return float(np.partition(found.scores, -count)[-count]) if len(found.scores) >= count else 0.0
 
 
-def last_of_best_mixed(found: Scored, snapshot: Snapshot, count: int) -> float:
-    """The score of the last that `best_mixed` finds, without their order; likewise."""
+def kth_best_diversified(found: Scored, snapshot: Snapshot, count: int) -> float:
+    """The score of the last that `top_k_diversified` finds, without their order; likewise."""
     ranked = found.at((-found.scores).argsort())
-    return last_of_best(Scored(ranked.places, lowered(ranked, snapshot)), count)
+    return kth_best(Scored(ranked.places, penalised(ranked, snapshot)), count)
 
 
-def lowered(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
+def penalised(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
     """The scores, with those lowered of whom the same document has a better one before."""
     scores = ranked.scores * np.float32(fusion.SECOND)
     firsts = where_first(snapshot.owners.take(ranked.places))

@@ -21,8 +21,8 @@ from kb.core.errors import KBError, is_damage
 from kb.core.metadata import remark
 from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest, wire
 from kb.embedding.embedder import Embedder
-from kb.index.chunk_index import LiveChunks, Snapshot
-from kb.index.kernels import Places
+from kb.index.chunk_index import ChunkIndex, Snapshot
+from kb.index.kernels import Rows
 from kb.index.terms import query_terms
 from kb.search import fusion
 from kb.search.copies import Copies
@@ -30,7 +30,7 @@ from kb.search.filter_scope import Scope, Scopes
 from kb.search.hits import Passages
 from kb.search.keyword import KeywordIndex, Keywords
 from kb.search.notice import notice_for
-from kb.search.pruning import Legs, candidates, first_of
+from kb.search.pruning import Legs, first_of, prune
 from kb.search.ranking import Scored
 from kb.search.vector import Dense
 from kb.store.backend import Database
@@ -49,7 +49,7 @@ DEEPER = 4  # times as many are ranked when too many of them were copies
 class Ranking:
     """The places that answer the question, best first and at least as many as asked for, and what each leg says."""
 
-    places: Places
+    places: Rows
     scores: NDArray[np.float32]
     legs: Legs
     best: float  # the best score, also when min_score leaves out all
@@ -81,10 +81,10 @@ class Searcher:
     def __init__(
         self,
         database: Database,
-        live: LiveChunks,
+        live: ChunkIndex,
         keywords: KeywordIndex,
         embedder: Embedder,
-        choose: Callable[[Legs, int], Scored] = candidates,
+        choose: Callable[[Legs, int], Scored] = prune,
     ) -> None:
         """`choose` scores whom it takes to find so many of the best."""
         self._database = database
@@ -173,7 +173,7 @@ class Searcher:
             return notice_for(tx, request, ranking)
 
     def _rank(self, legs: Legs, request: SearchRequest, depth: int) -> Ranking:
-        found = legs.best(self._choose(legs, depth), depth)
+        found = legs.top_k(self._choose(legs, depth), depth)
         best = float(found.scores[0]) if len(found.scores) else 0.0
         if request.min_score > 0:
             found = found.where(found.scores >= request.min_score)
@@ -239,7 +239,7 @@ class Explained:
 
     def __init__(self, legs: Legs) -> None:
         self._legs = legs
-        self._places = legs.scope.every_place
+        self._places = legs.scope.every_row
         self._cosines = None if legs.dense is None else legs.dense.cosines(self._places)
 
     def of(self, place: int) -> Explanation:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import level_of, nonzero
 from kb.index import kernels, sign_bits
-from kb.index.kernels import Distances, Places, Words
+from kb.index.kernels import Distances, Rows, SignBits
 from kb.search.filter_scope import Scope
 from kb.store.backend import Vector
 
@@ -18,7 +18,7 @@ MOST = 1.0001  # that any cosine is, rounding included
 
 Cosines = NDArray[np.float32]
 
-NONE: Places = np.empty(0, np.int64)
+NONE: Rows = np.empty(0, np.int64)
 
 
 class Dense:
@@ -30,24 +30,26 @@ class Dense:
         self._question = question
         assert len(question) == scope.snapshot.vectors.shape[1]  # nobody looks again
 
-    def cosines(self, places: Places) -> Cosines:
+    def cosines(self, places: Rows) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
         if places is self._scope.places and (held := self._scope.vectors) is not None:
             return kernels.cosines(held, self._question)
         return kernels.cosines(self._snapshot.vectors, self._question, places)
 
-    def with_documents(self, places: Places) -> Cosines:
+    def with_documents(self, places: Rows) -> Cosines:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
         held = self._snapshot
-        return kernels.cosines_with_documents(held.vectors, held.wholes, self._question, held.owners, held.rows, places)
+        return kernels.cosines_with_documents(
+            held.vectors, held.doc_vectors, self._question, held.owners, held.rows, places
+        )
 
-    def within_reach(self, places: Places, needed: Cosines) -> NDArray[np.int64]:
+    def within_reach(self, places: Rows, needed: Cosines) -> NDArray[np.int64]:
         """Which of these may have as large a mean as they need."""
         held = self._snapshot
         return kernels.within_reach(
-            held.signs,
-            held.whole_signs,
-            self._question_signs,
+            held.sign_bits,
+            held.doc_sign_bits,
+            self._question_bits,
             held.owners,
             held.rows,
             held.bound.cosines,
@@ -55,7 +57,7 @@ class Dense:
             needed,
         )
 
-    def likely(self, count: int) -> Places:
+    def likely(self, count: int) -> Rows:
         """All places up to some distance, about as many as asked for: some of the nearest are among them."""
         farthest = np.uint16(len(self._question))
         nearness = farthest - self._distances
@@ -64,45 +66,45 @@ class Dense:
 
     def most(self) -> float:
         """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
-        own, whole = self._most(self._distances), self._most(self._whole_distances)
+        own, whole = self._most(self._distances), self._most(self._doc_distances)
         return (own + max(own, whole)) / 2
 
     def _most(self, distances: Distances) -> float:
         return float(self._snapshot.bound.cosines[distances.min()]) if len(distances) else -1.0
 
-    def reaching(self, cosine: float) -> Places:
+    def reaching(self, cosine: float) -> Rows:
         """Every place whose cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
         return self._where(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
 
-    def documents_reaching(self, cosine: float) -> Places:
+    def documents_reaching(self, cosine: float) -> Rows:
         """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
         reach = self._snapshot.bound.reach(cosine)
         if reach < 0:
             return NONE
-        rows = nonzero(self._whole_distances <= np.uint16(reach))
+        rows = nonzero(self._doc_distances <= np.uint16(reach))
         if not self._scope.is_everything:
-            rows = self._scope.every_whole.take(rows)
-        return self._snapshot.places_in(self._snapshot.whole_numbers[rows])
+            rows = self._scope.every_doc_vector_row.take(rows)
+        return self._snapshot.rows_of(self._snapshot.doc_vector_ords[rows])
 
-    def _where(self, holds: NDArray[np.bool_]) -> Places:
+    def _where(self, holds: NDArray[np.bool_]) -> Rows:
         """The places of those of whom it holds, in the order of `_distances`."""
         at = nonzero(holds)
-        return at if self._scope.is_everything else self._scope.every_place.take(at)
+        return at if self._scope.is_everything else self._scope.every_row.take(at)
 
     @cached_property
-    def _question_signs(self) -> Words:
-        words: Words = sign_bits.pack(self._question[None])[0]
+    def _question_bits(self) -> SignBits:
+        words: SignBits = sign_bits.pack(self._question[None])[0]
         return words
 
     @cached_property
     def _distances(self) -> Distances:
         """Of every place of the scope."""
-        places = None if self._scope.is_everything else self._scope.every_place
-        return sign_bits.distances(self._snapshot.signs, self._question_signs, places)
+        places = None if self._scope.is_everything else self._scope.every_row
+        return sign_bits.distances(self._snapshot.sign_bits, self._question_bits, places)
 
     @cached_property
-    def _whole_distances(self) -> Distances:
+    def _doc_distances(self) -> Distances:
         """Of every whole document of the scope that has several chunks."""
-        rows = None if self._scope.is_everything else self._scope.every_whole
-        return sign_bits.distances(self._snapshot.whole_signs, self._question_signs, rows)
+        rows = None if self._scope.is_everything else self._scope.every_doc_vector_row
+        return sign_bits.distances(self._snapshot.doc_sign_bits, self._question_bits, rows)

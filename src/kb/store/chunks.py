@@ -99,7 +99,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveChunks:
+class PublishedChunks:
     """Every published chunk, as arrays ascending by chunk id."""
 
     chunk_ids: NDArray[np.int64]
@@ -259,7 +259,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
     )
 
 
-def live(tx: Transaction) -> LiveChunks:
+def live(tx: Transaction) -> PublishedChunks:
     """Those with a wild id, owner or length are left out: the doctor names them."""
     found = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE)
     numbers = found[:, :3]
@@ -268,7 +268,7 @@ def live(tx: Transaction) -> LiveChunks:
         log.warning("%d passages have ids or lengths that cannot be; `kb doctor` names them", np.count_nonzero(~held))
     ids, owners, terms, starts = found[held].T
     order = np.argsort(ids)
-    return LiveChunks(ids[order], owners[order], terms[order].astype(np.int32), starts[order] == NOWHERE)
+    return PublishedChunks(ids[order], owners[order], terms[order].astype(np.int32), starts[order] == NOWHERE)
 
 
 def wild(tx: Transaction) -> list[int]:
