@@ -176,6 +176,19 @@ async def test_add_a_note_to_a_collection_replaces_existing_collection_tag(v3: A
     assert tags == ["collection:memory"]
 
 
+@pytest.mark.parametrize(("named", "tag"), [({"collection": "memory"}, "memory"), ({}, "documents")])
+async def test_a_collection_tag_that_was_given_is_replaced(
+    v3: Agent, http: Http, named: dict[str, str], tag: str
+) -> None:
+    given = ["collection:workspace", "kept", "collection:elsewhere"]
+    note = await v3("kb_addnote", text=f"tagged by hand, goes to {tag}", tags=given, **named)
+    data = f"a file tagged by hand, goes to {tag}".encode()
+    file = await ended(http, str((await upload(v3, "by-hand.md", data, tags=given, **named))["job_id"]))
+    for document_id in (note["document_id"], file["document_id"]):
+        tags = http("GET", f"/api/v1/documents/{document_id}").json["tags"]
+        assert sorted(tags) == [f"collection:{tag}", "kept"]
+
+
 # Chunked file upload tools
 
 

@@ -150,18 +150,15 @@ class KbV3(Kb):
 
 
 def plain(tags: list[str] | None) -> list[str]:
-    """Tags as an agent may give them: the collection has an argument of its own."""
-    for tag in tags or []:
-        if tag.startswith(PREFIX):
-            raise InvalidRequest(f"{tag!r} is not a tag to give: name the collection with the argument `collection`.")
-    return tags or []
+    """The tags that name no collection: the argument `collection` decides, and replaces those that do."""
+    return [tag for tag in tags or [] if not tag.startswith(PREFIX)]
 
 
 def shown(thing: Json) -> Json:
     """A document or result with its collection as a field instead of a tag."""
     collections = [tag for tag in thing["tags"] if tag.startswith(PREFIX)]
     return thing | {
-        "tags": [tag for tag in thing["tags"] if not tag.startswith(PREFIX)],
+        "tags": plain(thing["tags"]),
         "collection": collections[0].removeprefix(PREFIX) if collections else None,
     }
 
