@@ -16,7 +16,7 @@ from kb.store.sqlite.migrate import migrate
 WIDTH = 4
 
 
-def rows(count: int, value: float = 1.0) -> Vector:
+def vectors_of(count: int, value: float = 1.0) -> Vector:
     return np.full((count, WIDTH), value, np.float32)
 
 
@@ -33,45 +33,45 @@ def ids(index: ChunkIndex) -> list[int]:
 
 
 def test_what_is_added_is_there(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [10, 11], [3, 4], rows(2))
+    chunks.replace(1, [10, 11], [3, 4], vectors_of(2))
     snapshot = chunks.snapshot()
     assert ids(chunks) == [10, 11]
     assert (snapshot.count, snapshot.newest) == (2, 11)
     assert snapshot.doc_lengths.tolist() == [7]
-    assert snapshot.owners.tolist() == [0, 0]
+    assert snapshot.doc_ords.tolist() == [0, 0]
 
 
 def test_a_new_content_takes_the_place_of_the_old_one(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [10, 11], [1, 1], rows(2))
-    chunks.replace(2, [12], [1], rows(1))
-    chunks.replace(1, [13], [1], rows(1))
+    chunks.replace(1, [10, 11], [1, 1], vectors_of(2))
+    chunks.replace(2, [12], [1], vectors_of(1))
+    chunks.replace(1, [13], [1], vectors_of(1))
     assert ids(chunks) == [12, 13]
 
 
 def test_what_is_removed_is_gone(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [10], [1], rows(1))
-    chunks.replace(2, [11], [1], rows(1))
+    chunks.replace(1, [10], [1], vectors_of(1))
+    chunks.replace(2, [11], [1], vectors_of(1))
     chunks.remove(1)
     assert ids(chunks) == [11]
 
 
 def test_a_snapshot_stays_as_it_was(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [10], [1], rows(1))
+    chunks.replace(1, [10], [1], vectors_of(1))
     before = chunks.snapshot()
-    chunks.replace(1, [20], [1], rows(1, 2.0))
+    chunks.replace(1, [20], [1], vectors_of(1, 2.0))
     chunks.remove(1)
     assert before.chunk_ids[before.alive].tolist() == [10]
     assert before.vectors[0].tolist() == [1.0] * WIDTH
-    assert looked_up(before.places, np.array([10, 20]), before.alive).tolist() == [0, -1]
+    assert looked_up(before.row_of_chunk, np.array([10, 20]), before.alive).tolist() == [0, -1]
 
 
 def test_places_follow_chunks_that_are_published_out_of_order(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [500], [1], rows(1))
-    chunks.replace(2, [7, 9], [1, 1], rows(2))
+    chunks.replace(1, [500], [1], vectors_of(1))
+    chunks.replace(2, [7, 9], [1, 1], vectors_of(2))
     snapshot = chunks.snapshot()
     wanted = np.array([7, 8, 9, 500, 99999])
-    places = looked_up(snapshot.places, wanted, snapshot.alive)
-    assert places.tolist() == [1, -1, 2, 0, -1]
+    found = looked_up(snapshot.row_of_chunk, wanted, snapshot.alive)
+    assert found.tolist() == [1, -1, 2, 0, -1]
 
 
 def test_arrays_grow_and_are_packed_without_losing_anything(
@@ -79,7 +79,7 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
 ) -> None:
     monkeypatch.setattr(chunk_index, "SPARE", 2)
     for number in range(300):
-        chunks.replace(number, [2 * number, 2 * number + 1], [1, 2], rows(2, number))
+        chunks.replace(number, [2 * number, 2 * number + 1], [1, 2], vectors_of(2, number))
     for number in range(0, 300, 3):
         chunks.remove(number)
     snapshot = chunks.snapshot()
@@ -87,14 +87,14 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     assert ids(chunks) == [i for n in kept for i in (2 * n, 2 * n + 1)]
     assert len(snapshot.chunk_ids) < 600
     for number in kept:
-        place = int(looked_up(snapshot.places, np.array([2 * number]), snapshot.alive)[0])
-        assert (snapshot.document_ids[snapshot.owners[place]], snapshot.vectors[place, 0]) == (number, number)
+        row = int(looked_up(snapshot.row_of_chunk, np.array([2 * number]), snapshot.alive)[0])
+        assert (snapshot.document_ids[snapshot.doc_ords[row]], snapshot.vectors[row, 0]) == (number, number)
 
 
 def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: ChunkIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunk_index, "SPARE", 0)
     for number in range(1, 9):
-        chunks.replace(number, [number], [1], rows(1, number))
+        chunks.replace(number, [number], [1], vectors_of(1, number))
     seen = []
     appended = chunks._append
 
@@ -110,10 +110,10 @@ def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: ChunkIndex, monke
 
 
 def test_nothing_is_anywhere_after_a_clear(chunks: ChunkIndex) -> None:
-    chunks.replace(1, [10, 11], [1, 1], rows(2))
+    chunks.replace(1, [10, 11], [1, 1], vectors_of(2))
     chunks.clear()
-    assert looked_up(chunks.snapshot().places, np.array([0, 10, 11, 12]), chunks.snapshot().alive).tolist() == [-1] * 4
-    chunks.replace(2, [12], [1], rows(1))
+    assert chunks.snapshot().rows_of_chunks(np.array([0, 10, 11, 12])).tolist() == [-1] * 4
+    chunks.replace(2, [12], [1], vectors_of(1))
     assert ids(chunks) == [12]
 
 
@@ -137,7 +137,7 @@ def test_an_index_that_has_to_be_made_anew_names_the_command() -> None:
     awaiting = ChunkIndex(WIDTH, awaiting_reindex=True)
     with pytest.raises(Unavailable, match="kb reindex"):
         awaiting.snapshot()
-    awaiting.replace_many([1], [1], [10], [3], rows(1))
+    awaiting.replace_many([1], [1], [10], [3], vectors_of(1))
     assert awaiting.loaded
     assert ids(awaiting) == [10]
 

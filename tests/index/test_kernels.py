@@ -41,15 +41,15 @@ class Library:
 
     def __init__(self, chunks: int = 600, dimensions: int = 384) -> None:
         self.vectors = unit(chunks, dimensions)
-        self.owners = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
+        self.doc_ords = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
         has_row = np.arange(chunks // 4) % 3 > 0
-        self.rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
+        self.doc_vector_rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
         self.doc_vectors = unit(int(has_row.sum()), dimensions)
         self.question = unit(1, dimensions)[0]
 
     def means(self, own: kernels.Floats, whole: kernels.Floats, at: kernels.Rows) -> kernels.Floats:
         """Of what is said of chunks and of rows of documents."""
-        rows = self.rows[self.owners[at]]
+        rows = self.doc_vector_rows[self.doc_ords[at]]
         mean: kernels.Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
         return mean
 
@@ -60,20 +60,20 @@ def test_chunks_are_found_at_their_places_with_their_counts(size: int) -> None:
     alive = RANDOM.random(50) < 0.8
     chunk_ids = np.sort(picked(100, size)).astype(np.int32)  # some come later
     counts = RANDOM.integers(1, 9, size=size).astype(np.uint16)
-    places, kept = kernels.located(chunk_ids, counts, where, alive)
+    rows, kept = kernels.located(chunk_ids, counts, where, alive)
     known = [(int(where[id_]), int(count)) for id_, count in zip(chunk_ids, counts, strict=True) if id_ < 80]
-    there = [(place, count) for place, count in known if 0 <= place < 50 and alive[place]]
-    assert list(zip(places.tolist(), kept.tolist(), strict=True)) == there
+    there = [(row, count) for row, count in known if 0 <= row < 50 and alive[row]]
+    assert list(zip(rows.tolist(), kept.tolist(), strict=True)) == there
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_counts_are_added_up_by_document(size: int) -> None:
-    owners = np.sort(RANDOM.integers(20, size=600)).astype(np.int32)
-    places = np.sort(picked(600, size)).astype(np.int32)
+    doc_ords = np.sort(RANDOM.integers(20, size=600)).astype(np.int32)
+    rows = np.sort(picked(600, size)).astype(np.int32)
     counts = RANDOM.integers(1, 2**16, size=size).astype(np.uint16)
-    numbers, sums = kernels.totals(places, counts, owners)
-    assert numbers.tolist() == np.unique(owners[places]).tolist()
-    assert sums.tolist() == [int(counts[owners[places] == number].sum()) for number in numbers]
+    found_ords, sums = kernels.totals(rows, counts, doc_ords)
+    assert found_ords.tolist() == np.unique(doc_ords[rows]).tolist()
+    assert sums.tolist() == [int(counts[doc_ords[rows] == ord_].sum()) for ord_ in found_ords]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -86,10 +86,10 @@ def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> Non
 
 @pytest.mark.parametrize("size", SIZES)
 def test_what_places_are_worth_is_added_up(size: int) -> None:
-    places, impacts = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
+    rows, impacts = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
     sums = RANDOM.random(40, np.float32)
-    expected = sums + np.bincount(places, impacts, 40)
-    kernels.add(places, impacts, sums)
+    expected = sums + np.bincount(rows, impacts, 40)
+    kernels.add(rows, impacts, sums)
     assert sums == pytest.approx(expected, abs=1e-4)
 
 
@@ -97,12 +97,12 @@ def test_what_places_are_worth_is_added_up(size: int) -> None:
 def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
     passages, whole = RANDOM.random(600, np.float32), RANDOM.random(150, np.float32)
     passages[RANDOM.random(600) < 0.6] = 0
-    owners = np.sort(RANDOM.integers(150, size=600)).astype(np.int32)
+    doc_ords = np.sort(RANDOM.integers(150, size=600)).astype(np.int32)
     at = None if size is None else np.unique(picked(600, size))
-    places, scores = kernels.hits(passages, whole, owners, at)
+    rows, scores = kernels.hits(passages, whole, doc_ords, at)
     every = np.arange(600) if at is None else at
-    assert places.tolist() == every[passages[every] > 0].tolist()
-    assert scores.tolist() == np.sqrt(passages[places] * whole[owners[places]]).tolist()
+    assert rows.tolist() == every[passages[every] > 0].tolist()
+    assert scores.tolist() == np.sqrt(passages[rows] * whole[doc_ords[rows]]).tolist()
 
 
 @pytest.mark.parametrize("dimensions", [3, 100, 384])
@@ -118,7 +118,9 @@ def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size
 def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -> None:
     held = Library(dimensions=dimensions)
     at = picked(600, size)
-    found = kernels.cosines_with_documents(held.vectors, held.doc_vectors, held.question, held.owners, held.rows, at)
+    found = kernels.cosines_with_documents(
+        held.vectors, held.doc_vectors, held.question, held.doc_ords, held.doc_vector_rows, at
+    )
     expected = held.means(held.vectors @ held.question, held.doc_vectors @ held.question, at)
     assert found == pytest.approx(expected, abs=1e-5)
 
@@ -132,7 +134,9 @@ def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -
     own, whole = (bound.cosines[kernels.distances(rows, question)] for rows in (sign_bits, doc_sign_bits))
     means = held.means(own, whole, at)
     needed = (means + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
-    found = kernels.within_reach(sign_bits, doc_sign_bits, question, held.owners, held.rows, bound.cosines, at, needed)
+    found = kernels.within_reach(
+        sign_bits, doc_sign_bits, question, held.doc_ords, held.doc_vector_rows, bound.cosines, at, needed
+    )
     assert found.tolist() == np.flatnonzero(means >= needed).tolist()
 
 

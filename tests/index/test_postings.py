@@ -51,7 +51,7 @@ class Held:
         """How often the term occurs in each passage that holds it."""
         with self.database.read() as tx:
             found = self.cache.of(tx, self.live.snapshot(), [term])[term]
-        assert np.all(np.diff(found.places) > 0)
+        assert np.all(np.diff(found.rows) > 0)
         assert found.totals.sum() == found.counts.sum()
         return [float(count) for count in found.counts]
 

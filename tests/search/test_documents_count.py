@@ -100,15 +100,15 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, s
     owners = random.choice([1, 1, 1, 1, 2, *range(3, 40)], size).astype(np.int64)  # some own most of it
     seen: set[int] = set()
     truth: list[tuple[float, int]] = []
-    for place in np.lexsort((np.arange(size), -scores)):
-        owner = int(owners[place])
-        truth.append((-float(scores[place] * np.float32(fusion.SECOND if owner in seen else 1)), int(place)))
+    for row in np.lexsort((np.arange(size), -scores)):
+        owner = int(owners[row])
+        truth.append((-float(scores[row] * np.float32(fusion.SECOND if owner in seen else 1)), int(row)))
         seen.add(owner)
     snapshot = snapshot_of(owners)
-    places = looked_up(snapshot.places, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
-    scored = Scored(places.astype(np.int64), scores).at(random.permutation(size))
+    rows = looked_up(snapshot.row_of_chunk, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
+    scored = Scored(rows.astype(np.int64), scores).at(random.permutation(size))
     found = top_k_diversified(scored, snapshot, count)
-    assert snapshot.chunk_ids[found.places].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
+    assert snapshot.chunk_ids[found.rows].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
     assert kth_best_diversified(scored, snapshot, count) == found.scores[-1]
     assert kth_best_diversified(scored, snapshot, size + 1) == 0
 

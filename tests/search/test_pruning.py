@@ -125,15 +125,15 @@ def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searc
     scope = Scope.unfiltered(searcher._live.snapshot())
     with searcher._database.read() as tx:
         keywords = searcher._keywords.search(tx, scope, ["word3", "word17"], 20)
-    for place, score in zip(*keywords.hits, strict=True):
-        assert place in keywords.reaching(float(score)).places
-    assert len(keywords.reaching(float(keywords.hits.scores.max())).places) < len(keywords.hits.places)
-    best = keywords.hits.places[np.argsort(-keywords.hits.scores)[:20]]
-    assert set(best) <= set(keywords.best.places)
+    for row, score in zip(*keywords.hits, strict=True):
+        assert row in keywords.reaching(float(score)).rows
+    assert len(keywords.reaching(float(keywords.hits.scores.max())).rows) < len(keywords.hits.rows)
+    best = keywords.hits.rows[np.argsort(-keywords.hits.scores)[:20]]
+    assert set(best) <= set(keywords.best.rows)
     others = keywords.reaching(0.5 * keywords.level, below=keywords.level)
-    assert len(others.places)
-    assert not set(others.places) & set(keywords.best.places)
-    assert {*others.places, *keywords.best.places} == set(keywords.reaching(0.5 * keywords.level).places)
+    assert len(others.rows)
+    assert not set(others.rows) & set(keywords.best.rows)
+    assert {*others.rows, *keywords.best.rows} == set(keywords.reaching(0.5 * keywords.level).rows)
 
 
 def test_explaining_changes_nothing_and_ranks_among_all(searchers: tuple[Searcher, Searcher, Searcher]) -> None:
@@ -156,7 +156,7 @@ def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
         question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
         found = prune(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
         best = np.argsort(-(vectors @ question))[:10]
-        held += len(np.intersect1d(looked_up(scope.snapshot.places, best, scope.snapshot.alive), found.places))
-        looked_at += len(found.places)
+        held += len(np.intersect1d(looked_up(scope.snapshot.row_of_chunk, best, scope.snapshot.alive), found.rows))
+        looked_at += len(found.rows)
     assert held >= 0.99 * 100 * 10
     assert looked_at < 0.05 * 100 * count

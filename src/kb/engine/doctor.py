@@ -401,8 +401,8 @@ class Doctor:
         there, wanted = snapshot.chunk_ids[alive], stored.chunk_ids
         if not np.array_equal(there, wanted):
             return list(map(int, np.setxor1d(there, wanted)))
-        owners = snapshot.document_ids[snapshot.owners[alive]]
-        same = (owners == stored.document_ids) & (snapshot.lengths[alive] == stored.terms)
+        owners = snapshot.document_ids[snapshot.doc_ords[alive]]
+        same = (owners == stored.document_ids) & (snapshot.chunk_lengths[alive] == stored.terms)
         return list(map(int, wanted[~same]))
 
 

@@ -29,7 +29,7 @@ LONG = 64  # chunks of a document from which on it is added up by itself
 MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
 BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
 
-Numbers = NDArray[np.int64]
+DocOrds = NDArray[np.int64]
 Fill = Callable[[Vector], None]  # writes the vectors of one document, in order, into its rows
 
 
@@ -41,18 +41,18 @@ class Snapshot:
 
     # By place: one for each chunk.
     chunk_ids: NDArray[np.int64]
-    owners: NDArray[np.int32]  # number of the document
-    lengths: NDArray[np.int32]  # terms in the full text
+    doc_ords: NDArray[np.int32]  # ordinal of the document
+    chunk_lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
     sign_bits: SignBits
     alive: NDArray[np.bool_]
 
     # By number: one for each document.
     document_ids: NDArray[np.int64]
-    first: NDArray[np.int32]  # place of its first chunk
+    first_rows: NDArray[np.int32]  # row of its first chunk
     sizes: NDArray[np.int32]  # in chunks
     doc_lengths: NDArray[np.int32]  # terms of all its chunks
-    rows: NDArray[np.int32]  # where its direction is among `wholes`; -1 for one chunk, which has it
+    doc_vector_rows: NDArray[np.int32]  # its row in `doc_vectors`; -1 for a document of one chunk
     doc_alive: NDArray[np.bool_]
 
     # By row: one for each document of several chunks.
@@ -65,22 +65,22 @@ class Snapshot:
     count: int  # chunks that are alive
     document_count: int
     terms: int  # of all of them
-    places: NDArray[np.int32]  # chunk id → place, -1 for what is not published
-    numbers: NDArray[np.int32]  # document id → number, likewise
+    row_of_chunk: NDArray[np.int32]  # chunk id → row, -1 if it is not published
+    ord_of_document: NDArray[np.int32]  # document id → ordinal, likewise
 
     def doc_ords_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The number of each document, -1 where it has none."""
-        return looked_up(self.numbers, document_ids, self.doc_alive)
+        return looked_up(self.ord_of_document, document_ids, self.doc_alive)
 
     def rows_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The place of each chunk, -1 where it has none."""
-        return looked_up(self.places, chunk_ids, self.alive)
+        return looked_up(self.row_of_chunk, chunk_ids, self.alive)
 
-    def rows_of(self, numbers: NDArray[np.integer[Any]]) -> Rows:
+    def rows_of(self, doc_ords: NDArray[np.integer[Any]]) -> Rows:
         """Every place of these documents."""
-        sizes = self.sizes[numbers]
+        sizes = self.sizes[doc_ords]
         ends = np.cumsum(sizes, dtype=np.int64)
-        return np.repeat(self.first[numbers] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
+        return np.repeat(self.first_rows[doc_ords] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def looked_up(where: NDArray[np.int32], ids: NDArray[np.int64], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -208,14 +208,14 @@ class ChunkIndex:
     def replace_many(
         self,
         document_ids: Sequence[int],
-        owners: Sequence[int],
+        owner_ids: Sequence[int],
         chunk_ids: Sequence[int],
         terms: Sequence[int],
         vectors: Vector,
         of_metadata: Sequence[bool] = (),
     ) -> None:
-        """The new chunks of many documents at once; `owners` says whose each chunk is."""
-        self._replace(document_ids, owners, chunk_ids, terms, vectors, of_metadata)
+        """The new chunks of many documents at once; `owner_ids` says whose each chunk is."""
+        self._replace(document_ids, owner_ids, chunk_ids, terms, vectors, of_metadata)
         self._loaded.set()
 
     def remove(self, document_id: int) -> None:
@@ -250,8 +250,8 @@ class ChunkIndex:
         self._chunks = Columns(
             chunks,
             chunk_ids=(np.int64, ()),
-            owners=(np.int32, ()),
-            lengths=(np.int32, ()),
+            doc_ords=(np.int32, ()),
+            chunk_lengths=(np.int32, ()),
             vectors=vectors,
             sign_bits=sign_bits,
             alive=(np.bool_, ()),
@@ -260,18 +260,18 @@ class ChunkIndex:
         self._documents = Columns(
             documents,
             document_ids=(np.int64, ()),
-            first=(np.int32, ()),
+            first_rows=(np.int32, ()),
             sizes=(np.int32, ()),
             text_sizes=(np.int32, ()),  # in chunks, without those of metadata
             doc_lengths=(np.int32, ()),
-            rows=(np.int32, ()),
+            doc_vector_rows=(np.int32, ()),
             doc_alive=(np.bool_, ()),
         )
         self._doc_vectors = Columns(
             doc_vectors, doc_vectors=vectors, doc_sign_bits=sign_bits, doc_vector_ords=(np.int32, ())
         )
-        self._places = np.full(chunks + SPARE, -1, np.int32)
-        self._numbers = np.full(documents + SPARE, -1, np.int32)
+        self._row_of_chunk = np.full(chunks + SPARE, -1, np.int32)
+        self._ord_of_document = np.full(documents + SPARE, -1, np.int32)
         self._count = self._document_count = self._terms = self._newest = 0
         self._bound = self._measured_bound()
         self._sampled = BOUND_FROM
@@ -283,7 +283,7 @@ class ChunkIndex:
     def _replace(
         self,
         document_ids: Sequence[int],
-        owners: Sequence[int],
+        owner_ids: Sequence[int],
         chunk_ids: Sequence[int],
         terms: Sequence[int],
         vectors: Vector | Fill,
@@ -292,7 +292,7 @@ class ChunkIndex:
         with self._changing:
             self._kill(document_ids)
             order, new = self._append(
-                np.asarray(owners, np.int64),
+                np.asarray(owner_ids, np.int64),
                 np.asarray(chunk_ids, np.int64),
                 np.asarray(terms, np.int32),
                 np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
@@ -306,38 +306,38 @@ class ChunkIndex:
 
     def _append(
         self,
-        owners: NDArray[np.int64],
+        owner_ids: NDArray[np.int64],
         chunk_ids: NDArray[np.int64],
         terms: NDArray[np.int32],
         of_metadata: NDArray[np.bool_],
     ) -> tuple[NDArray[np.int64], slice]:
         """Whole documents, but for their vectors: the order in which these are to be written, and where."""
-        order = np.argsort(owners, kind="stable")
-        owners, chunk_ids, terms, of_metadata = owners[order], chunk_ids[order], terms[order], of_metadata[order]
-        starts = starts_of(owners)
-        sizes = lengths_of(starts, len(owners))
+        order = np.argsort(owner_ids, kind="stable")
+        owner_ids, chunk_ids, terms, of_metadata = owner_ids[order], chunk_ids[order], terms[order], of_metadata[order]
+        starts = starts_of(owner_ids)
+        sizes = lengths_of(starts, len(owner_ids))
         new = self._chunks.append(
             chunk_ids=chunk_ids,
-            lengths=terms,
-            alive=np.ones(len(owners), np.bool_),
+            chunk_lengths=terms,
+            alive=np.ones(len(owner_ids), np.bool_),
             of_metadata=of_metadata,
-            owners=np.zeros_like(terms),
+            doc_ords=np.zeros_like(terms),
         )
         documents = self._documents.append(
-            document_ids=owners[starts],
-            first=starts + new.start,
+            document_ids=owner_ids[starts],
+            first_rows=starts + new.start,
             sizes=sizes,
             text_sizes=sizes - np.add.reduceat(of_metadata, starts, dtype=np.int32) if len(starts) else starts,
             doc_lengths=np.add.reduceat(terms, starts) if len(starts) else starts,
-            rows=np.full(len(starts), -1),
+            doc_vector_rows=np.full(len(starts), -1),
             doc_alive=np.ones(len(starts), np.bool_),
         )
-        numbers = np.arange(documents.start, documents.stop, dtype=np.int32)
-        self._chunks["owners"][new] = np.repeat(numbers, sizes)
-        self._places = noted(self._places, chunk_ids, np.arange(new.start, new.stop))
-        self._numbers = noted(self._numbers, owners[starts], numbers)
+        doc_ords = np.arange(documents.start, documents.stop, dtype=np.int32)
+        self._chunks["doc_ords"][new] = np.repeat(doc_ords, sizes)
+        self._row_of_chunk = noted(self._row_of_chunk, chunk_ids, np.arange(new.start, new.stop))
+        self._ord_of_document = noted(self._ord_of_document, owner_ids[starts], doc_ords)
         self._newest = max(self._newest, int(chunk_ids.max(initial=0)))
-        self._count += len(owners)
+        self._count += len(owner_ids)
         self._document_count += len(starts)
         self._terms += int(terms.sum())
         return order, new
@@ -351,9 +351,9 @@ class ChunkIndex:
         self._chunks["sign_bits"][new] = pack(vectors[new])
         if new.start == new.stop:
             return
-        first, sizes = self._documents["first"], self._documents["sizes"]
-        from_number = int(self._chunks["owners"][new.start])
-        several = from_number + np.flatnonzero(sizes[from_number:] > 1)
+        first, sizes = self._documents["first_rows"], self._documents["sizes"]
+        from_ord = int(self._chunks["doc_ords"][new.start])
+        several = from_ord + np.flatnonzero(sizes[from_ord:] > 1)
         for at in range(0, len(several), DOCUMENTS_AT_ONCE):
             some = several[at : at + DOCUMENTS_AT_ONCE]
             directions = summed(vectors, first[some], self._documents["text_sizes"][some])
@@ -361,30 +361,32 @@ class ChunkIndex:
             rows = self._doc_vectors.append(
                 doc_vectors=directions, doc_sign_bits=pack(directions), doc_vector_ords=some
             )
-            self._documents["rows"][some] = np.arange(rows.start, rows.stop)
+            self._documents["doc_vector_rows"][some] = np.arange(rows.start, rows.stop)
 
     def _kill(self, document_ids: Sequence[int]) -> None:
-        numbers = looked_up(self._numbers, np.asarray(document_ids, np.int64), self._documents["doc_alive"])
-        numbers = numbers[numbers >= 0]
-        if not len(numbers):
+        doc_ords = looked_up(self._ord_of_document, np.asarray(document_ids, np.int64), self._documents["doc_alive"])
+        doc_ords = doc_ords[doc_ords >= 0]
+        if not len(doc_ords):
             return
         # Who reads an older moment goes on finding the old number of a document that gets a new one.
-        self._numbers = self._numbers.copy()
-        self._documents["doc_alive"][numbers] = False
-        for first, size in zip(self._documents["first"][numbers], self._documents["sizes"][numbers], strict=True):
+        self._ord_of_document = self._ord_of_document.copy()
+        self._documents["doc_alive"][doc_ords] = False
+        for first, size in zip(
+            self._documents["first_rows"][doc_ords], self._documents["sizes"][doc_ords], strict=True
+        ):
             self._chunks["alive"][first : first + size] = False
-        self._count -= int(self._documents["sizes"][numbers].sum())
-        self._document_count -= len(numbers)
-        self._terms -= int(self._documents["doc_lengths"][numbers].sum())
+        self._count -= int(self._documents["sizes"][doc_ords].sum())
+        self._document_count -= len(doc_ords)
+        self._terms -= int(self._documents["doc_lengths"][doc_ords].sum())
         if self._count < (1 - MOST_DEAD) * self._chunks.count - SPARE:
             self._pack()
 
     def _pack(self) -> None:
         """The same without the dead rows."""
         old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
-        owners = self._documents["document_ids"][old["owners"][keep]]
+        owner_ids = self._documents["document_ids"][old["doc_ords"][keep]]
         self._reset(len(keep), self._document_count)
-        _, new = self._append(owners, old["chunk_ids"][keep], old["lengths"][keep], old["of_metadata"][keep])
+        _, new = self._append(owner_ids, old["chunk_ids"][keep], old["chunk_lengths"][keep], old["of_metadata"][keep])
         np.take(old["vectors"], keep, axis=0, out=self._chunks["vectors"][new])
         self._take_in(new)
 
@@ -393,14 +395,14 @@ class ChunkIndex:
             self._bound = self._measured_bound()
             self._sampled = 2 * self._chunks.count
         self._version += 1
-        by_place = ("chunk_ids", "owners", "lengths", "vectors", "sign_bits")
-        by_number = ("document_ids", "first", "sizes", "doc_lengths", "rows")
-        by_row = ("doc_vectors", "doc_sign_bits", "doc_vector_ords")
+        by_row = ("chunk_ids", "doc_ords", "chunk_lengths", "vectors", "sign_bits")
+        by_doc_ord = ("document_ids", "first_rows", "sizes", "doc_lengths", "doc_vector_rows")
+        by_doc_vector = ("doc_vectors", "doc_sign_bits", "doc_vector_ords")
         self._snapshot = Snapshot(
             version=self._version,
-            **{name: self._chunks[name] for name in by_place},
-            **{name: self._documents[name] for name in by_number},
-            **{name: self._doc_vectors[name] for name in by_row},
+            **{name: self._chunks[name] for name in by_row},
+            **{name: self._documents[name] for name in by_doc_ord},
+            **{name: self._doc_vectors[name] for name in by_doc_vector},
             # What dies later stays alive for whoever is reading now.
             alive=self._chunks["alive"].copy(),
             doc_alive=self._documents["doc_alive"].copy(),
@@ -409,8 +411,8 @@ class ChunkIndex:
             count=self._count,
             document_count=self._document_count,
             terms=self._terms,
-            places=self._places,
-            numbers=self._numbers,
+            row_of_chunk=self._row_of_chunk,
+            ord_of_document=self._ord_of_document,
         )
 
 

@@ -76,30 +76,30 @@ class Members(NamedTuple):
 class ResolvedPostings:
     """Where a term occurs at one moment, and how often: in passages, and in whole documents. In few bytes too."""
 
-    places: NDArray[np.int32]
+    rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
-    numbers: NDArray[np.int32]  # of the documents
+    doc_ords: NDArray[np.int32]  # of the documents
     totals: NDArray[np.uint32]
     impacts: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.rows)
 
     @staticmethod
     def of(postings: CompactPostings, snapshot: Snapshot) -> "ResolvedPostings":
-        places, counts = kernels.located(postings.chunk_ids, postings.counts, snapshot.places, snapshot.alive)
-        if (places[1:] < places[:-1]).any():  # published in another order than written
-            order = places.argsort()
-            places, counts = places.take(order), counts.take(order)
-        return ResolvedPostings(places, counts, *kernels.totals(places, counts, snapshot.owners))
+        rows, counts = kernels.located(postings.chunk_ids, postings.counts, snapshot.row_of_chunk, snapshot.alive)
+        if (rows[1:] < rows[:-1]).any():  # published in another order than written
+            order = rows.argsort()
+            rows, counts = rows.take(order), counts.take(order)
+        return ResolvedPostings(rows, counts, *kernels.totals(rows, counts, snapshot.doc_ords))
 
-    def within(self, places: Members, documents: Members) -> "ResolvedPostings":
-        own, owned = places.among(self.places), documents.among(self.numbers)
-        return ResolvedPostings(self.places[own], self.counts[own], self.numbers[owned], self.totals[owned])
+    def within(self, rows: Members, documents: Members) -> "ResolvedPostings":
+        own, owned = rows.among(self.rows), documents.among(self.doc_ords)
+        return ResolvedPostings(self.rows[own], self.counts[own], self.doc_ords[owned], self.totals[owned])
 
-    def holds(self, place: int) -> bool:
-        at = int(np.searchsorted(self.places, place))
-        return at < len(self.places) and int(self.places[at]) == place
+    def holds(self, row: int) -> bool:
+        at = int(np.searchsorted(self.rows, row))
+        return at < len(self.rows) and int(self.rows[at]) == row
 
 
 Entry = TypeVar("Entry", CompactPostings, ResolvedPostings)
@@ -196,15 +196,15 @@ class PostingsCache:
             located = self._located_at(snapshot)
             found = {term: located.get(term) for term in terms}
             held = {term: (self._held.get(term), delta.of(term)) for term in terms if found[term] is None}
-        places = {
+        resolved = {
             term: at if (at := found[term]) is not None else self._locate(tx, snapshot, term, *held[term], delta)
             for term in terms
         }
         with self._lock:
             located = self._located_at(snapshot)
             for term in held:
-                located.put(term, places[term])
-        return places
+                located.put(term, resolved[term])
+        return resolved
 
     def hold(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> None:
         """Read those that are not held yet, for whoever will ask; nothing else has to go for them."""

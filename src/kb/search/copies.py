@@ -72,19 +72,19 @@ class Copies:
         return replace(hit, also_in=[copy_of(one) for one in copies] or None, also_in_more=more or None)
 
     def _within(self, ids: Ids) -> Ids:
-        places = self._scope.snapshot.rows_of_chunks(ids)
-        known = places >= 0
-        ids, places = ids[known], places[known]
-        return np.sort(ids[self._scope.holds.take(places)])
+        rows = self._scope.snapshot.rows_of_chunks(ids)
+        known = rows >= 0
+        ids, rows = ids[known], rows[known]
+        return np.sort(ids[self._scope.holds.take(rows)])
 
     def _ordered(self, ids: Ids, chunk_id: int) -> Ids:
         """Other documents first, each once, before they are named again; then by id."""
         snapshot = self._scope.snapshot
-        owners = snapshot.owners.take(snapshot.rows_of_chunks(ids))
-        (own,) = snapshot.owners.take(snapshot.rows_of_chunks(np.array([chunk_id])))
+        doc_ords = snapshot.doc_ords.take(snapshot.rows_of_chunks(ids))
+        (own,) = snapshot.doc_ords.take(snapshot.rows_of_chunks(np.array([chunk_id])))
         again = np.ones(len(ids), np.bool_)
-        again[where_first(owners)] = False
-        return ids[np.lexsort((ids, again | (owners == own)))]
+        again[where_first(doc_ords)] = False
+        return ids[np.lexsort((ids, again | (doc_ords == own)))]
 
 
 def copy_of(passage: Passage) -> Copy:

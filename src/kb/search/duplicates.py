@@ -59,11 +59,11 @@ def duplicates(database: Database, live: ChunkIndex, min_similarity: float, limi
 
 def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector, NDArray[np.bool_]]:
     """Of each note that has chunks: its id and the direction of all its vectors; and which those are."""
-    numbers = snapshot.doc_ords_of(wanted)
-    there = numbers >= 0
-    rows, first = snapshot.rows[numbers[there]], snapshot.first[numbers[there]]
+    doc_ords = snapshot.doc_ords_of(wanted)
+    there = doc_ords >= 0
+    vector_rows, first = snapshot.doc_vector_rows[doc_ords[there]], snapshot.first_rows[doc_ords[there]]
     directions = snapshot.vectors[first]
-    directions[rows >= 0] = snapshot.doc_vectors[rows[rows >= 0]]
+    directions[vector_rows >= 0] = snapshot.doc_vectors[vector_rows[vector_rows >= 0]]
     return wanted[there], directions, there
 
 

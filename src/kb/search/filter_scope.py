@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero
 from kb.core.values import Filter
-from kb.index.chunk_index import Numbers, Snapshot
+from kb.index.chunk_index import DocOrds, Snapshot
 from kb.index.kernels import Rows
 from kb.store import documents
 from kb.store.backend import Database, Vector
@@ -28,8 +28,8 @@ class Scope:
     """The documents and chunks that take part, and what is usual among them."""
 
     snapshot: Snapshot
-    numbers: Numbers | None  # of the documents; None for every one that is alive
-    places: Rows | None  # of their chunks, likewise
+    doc_ords: DocOrds | None  # of the documents; None for every one that is alive
+    rows: Rows | None  # of their chunks, likewise
     holds: NDArray[np.bool_]  # by place
     holds_document: NDArray[np.bool_]  # by number
     chunks: int
@@ -52,26 +52,26 @@ class Scope:
 
     @cached_property
     def every_row(self) -> Rows:
-        return nonzero(self.snapshot.alive) if self.places is None else self.places
+        return nonzero(self.snapshot.alive) if self.rows is None else self.rows
 
     @cached_property
     def vectors(self) -> Vector | None:
         """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
-        return None if self.places is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.places]
+        return None if self.rows is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.rows]
 
     @cached_property
     def every_doc_vector_row(self) -> Rows:
         """The rows of `wholes` of its documents."""
-        numbers = nonzero(self.snapshot.doc_alive) if self.numbers is None else self.numbers
-        rows = self.snapshot.rows.take(numbers)
-        return rows.take(nonzero(rows >= 0)).astype(np.int64)
+        doc_ords = nonzero(self.snapshot.doc_alive) if self.doc_ords is None else self.doc_ords
+        vector_rows = self.snapshot.doc_vector_rows.take(doc_ords)
+        return vector_rows.take(nonzero(vector_rows >= 0)).astype(np.int64)
 
     @staticmethod
     def unfiltered(snapshot: Snapshot) -> "Scope":
         return Scope(
             snapshot,
-            numbers=None,
-            places=None,
+            doc_ords=None,
+            rows=None,
             holds=snapshot.alive,
             holds_document=snapshot.doc_alive,
             chunks=snapshot.count,
@@ -82,18 +82,18 @@ class Scope:
 
     @staticmethod
     def of_documents(snapshot: Snapshot, document_ids: NDArray[np.int64]) -> "Scope":
-        numbers = snapshot.doc_ords_of(document_ids).astype(np.int64)
-        numbers = np.sort(numbers[numbers >= 0])
-        places = snapshot.rows_of(numbers)
+        doc_ords = snapshot.doc_ords_of(document_ids).astype(np.int64)
+        doc_ords = np.sort(doc_ords[doc_ords >= 0])
+        rows = snapshot.rows_of(doc_ords)
         return Scope(
             snapshot,
-            numbers=numbers,
-            places=places,
-            holds=marked(places, len(snapshot.alive)),
-            holds_document=marked(numbers, len(snapshot.doc_alive)),
-            chunks=len(places),
-            documents=len(numbers),
-            terms=int(snapshot.doc_lengths[numbers].sum()),
+            doc_ords=doc_ords,
+            rows=rows,
+            holds=marked(rows, len(snapshot.alive)),
+            holds_document=marked(doc_ords, len(snapshot.doc_alive)),
+            chunks=len(rows),
+            documents=len(doc_ords),
+            terms=int(snapshot.doc_lengths[doc_ords].sum()),
             matching=len(document_ids),
         )
 
@@ -132,7 +132,7 @@ class Scopes:
         return scope
 
 
-def marked(places: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+def marked(rows: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
     held = np.zeros(size, np.bool_)
-    held[places] = True
+    held[rows] = True
     return held

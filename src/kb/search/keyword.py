@@ -41,40 +41,40 @@ class Keywords:
 
     def __init__(self, scope: Scope, terms: dict[str, ResolvedPostings], count: int) -> None:
         self.terms = terms  # where each known term occurs, also outside the scope
-        self._owners = scope.snapshot.owners
+        self._doc_ords = scope.snapshot.doc_ords
         self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
         for at in terms.values():
             self._add(at, scope)
         # Where any term occurs within the scope, and what the best of them reach.
-        self.hits = Scored(*kernels.hits(self._passages, self._whole, self._owners, scope.places))
+        self.hits = Scored(*kernels.hits(self._passages, self._whole, self._doc_ords, scope.rows))
         self.look_for(count)
 
     def look_for(self, count: int) -> None:
         """Tell the best: this many, and whoever is level with the last."""
-        self.level = float(level_of(self.hits.scores, count)) if len(self.hits.places) > count else 0.0
+        self.level = float(level_of(self.hits.scores, count)) if len(self.hits.rows) > count else 0.0
         self.best = self.reaching(self.level)
 
     def _add(self, at: ResolvedPostings, scope: Scope) -> None:
         if (
-            scope.places is None or scope.numbers is None
+            scope.rows is None or scope.doc_ords is None
         ):  # worked out once for all searches without a filter at this moment
             at.impacts = passages, whole = at.impacts or impacts(at, scope)
         else:
-            at = at.within(Members(scope.places, scope.holds), Members(scope.numbers, scope.holds_document))
+            at = at.within(Members(scope.rows, scope.holds), Members(scope.doc_ords, scope.holds_document))
             passages, whole = impacts(at, scope)
-        kernels.add(at.places, passages, self._passages)
-        kernels.add(at.numbers, whole, self._whole)
+        kernels.add(at.rows, passages, self._passages)
+        kernels.add(at.doc_ords, whole, self._whole)
 
     @property
     def anywhere(self) -> int:
         """How many chunks hold any of the terms, within the scope or not."""
-        held = [at.places for at in self.terms.values()]
+        held = [at.rows for at in self.terms.values()]
         return len(np.unique(np.concatenate(held))) if held else 0
 
-    def scores(self, places: Rows) -> Scores:
+    def scores(self, rows: Rows) -> Scores:
         """0 where no term occurs."""
-        scores: Scores = np.sqrt(self._passages.take(places) * self._whole.take(self._owners.take(places)))
+        scores: Scores = np.sqrt(self._passages.take(rows) * self._whole.take(self._doc_ords.take(rows)))
         return scores
 
     def better_than(self, score: float) -> int:
@@ -137,7 +137,7 @@ class KeywordIndex:
 
     def search(self, tx: Transaction, scope: Scope, terms: Sequence[str], count: int) -> Keywords:
         found = self._postings.of(tx, scope.snapshot, terms)
-        return Keywords(scope, {term: at for term, at in found.items() if len(at.places)}, count)
+        return Keywords(scope, {term: at for term, at in found.items() if len(at.rows)}, count)
 
 
 def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:
@@ -150,8 +150,8 @@ def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
     """What one term adds to each passage and to each document that holds it."""
     snapshot = scope.snapshot
     return (
-        bm25(at.counts, snapshot.lengths, at.places, scope.mean_length, scope.chunks),
-        bm25(at.totals, snapshot.doc_lengths, at.numbers, scope.mean_document_length, scope.documents),
+        bm25(at.counts, snapshot.chunk_lengths, at.rows, scope.mean_length, scope.chunks),
+        bm25(at.totals, snapshot.doc_lengths, at.doc_ords, scope.mean_document_length, scope.documents),
     )
 
 

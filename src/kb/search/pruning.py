@@ -33,19 +33,19 @@ class Legs:
     dense: Dense | None
     trust: float
 
-    def scored(self, places: Rows) -> Scored:
+    def scored(self, rows: Rows) -> Scored:
         """As the answer shows them: below zero is as good as zero."""
         if self.keywords is None:
             assert self.dense is not None
-            return Scored(places, shown(self.dense.cosines(places)))
-        return self.scored_hits(Scored(places, self.keywords.scores(places)))
+            return Scored(rows, shown(self.dense.cosines(rows)))
+        return self.scored_hits(Scored(rows, self.keywords.scores(rows)))
 
     def scored_hits(self, hits: Scored) -> Scored:
         """The same of places of which it is known what keywords say."""
         if self.dense is None:
-            return Scored(hits.places, fusion.sureness(hits.scores))
-        cosines = self.dense.with_documents(hits.places)
-        return Scored(hits.places, shown(fusion.fused(hits.scores, cosines, self.trust)))
+            return Scored(hits.rows, fusion.sureness(hits.scores))
+        cosines = self.dense.with_documents(hits.rows)
+        return Scored(hits.rows, shown(fusion.fused(hits.scores, cosines, self.trust)))
 
     def top_k(self, found: Scored, count: int) -> Scored:
         return (top_k_diversified if self._diversified else top_k_with_ties)(found, self.scope.snapshot, count)
@@ -63,7 +63,7 @@ class Legs:
     @property
     def matches(self) -> int:
         """How many chunks are an answer, if only a bad one."""
-        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.places)
+        return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.rows)
 
 
 def score_all(legs: Legs, _: int = 0) -> Scored:
@@ -90,7 +90,7 @@ def prune(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
     likely = legs.scored_hits(legs.keywords.best)
     threshold = legs.threshold(likely, top)
     if fusion.cosine_for(threshold, legs.trust) <= MOST:
-        return score_all(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.places, top)
+        return score_all(legs) if few else by_both(legs, legs.dense, legs.keywords, likely.rows, top)
     others = legs.keywords.reaching(fusion.bm25_for(threshold, MOST, legs.trust), below=legs.keywords.level)
     if not few:
         others = within_bounds(legs, legs.dense, others, threshold)
@@ -104,7 +104,7 @@ def by_meaning(legs: Legs, dense: Dense, top: int) -> Scored:
         return score_all(legs)
     near = dense.reaching(threshold)
     # Both are all up to some distance, so one holds the other.
-    return legs.scored(near) if len(near) > len(likely.places) else likely
+    return legs.scored(near) if len(near) > len(likely.rows) else likely
 
 
 def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Rows, top: int) -> Scored:
@@ -117,14 +117,14 @@ def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Rows, top: i
     hits = keywords.reaching(fusion.bm25_for(threshold, dense.most(), legs.trust))
     # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
     alone = fusion.cosine_for(threshold, legs.trust)
-    with_words = within_bounds(legs, dense, hits, threshold).places
+    with_words = within_bounds(legs, dense, hits, threshold).rows
     return legs.scored(distinct(likely, with_words, dense.reaching(alone), dense.documents_reaching(alone)))
 
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, threshold: float) -> Scored:
     """Those of them who may reach the bar."""
     needed = fusion.cosines_for(threshold - MARGIN, hits.scores, legs.trust)
-    return hits.at(dense.within_reach(hits.places, needed))
+    return hits.at(dense.within_reach(hits.rows, needed))
 
 
 def first_of(top: int) -> int:

@@ -16,25 +16,25 @@ SORTED = 256  # at once: sooner than the best of them would be picked
 class Scored(NamedTuple):
     """Places with their scores."""
 
-    places: Rows
+    rows: Rows
     scores: NDArray[np.float32]
 
     def where(self, kept: NDArray[np.bool_]) -> "Scored":
         return self.at(nonzero(kept))
 
     def at(self, some: NDArray[np.int64]) -> "Scored":
-        return Scored(self.places.take(some), self.scores.take(some))
+        return Scored(self.rows.take(some), self.scores.take(some))
 
     def joined(self, others: "Scored") -> "Scored":
         """Both, which have none in common."""
-        return Scored(np.concatenate((self.places, others.places)), np.concatenate((self.scores, others.scores)))
+        return Scored(np.concatenate((self.rows, others.rows)), np.concatenate((self.scores, others.scores)))
 
 
 def top_k_with_ties(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     """At least the best, and who is level with the last of them, best first; ties by chunk id."""
-    if len(found.places) > max(count, SORTED):
+    if len(found.rows) > max(count, SORTED):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
-    return found.at(np.lexsort((snapshot.chunk_ids.take(found.places), -found.scores)))
+    return found.at(np.lexsort((snapshot.chunk_ids.take(found.rows), -found.scores)))
 
 
 def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
@@ -46,10 +46,10 @@ def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     depth = 2 * count
     while True:
         ranked = top_k_with_ties(found, snapshot, depth)
-        diversified = top_k_with_ties(Scored(ranked.places, penalised(ranked, snapshot)), snapshot, count)
-        exhausted = len(ranked.places) == len(found.places)
+        diversified = top_k_with_ties(Scored(ranked.rows, penalised(ranked, snapshot)), snapshot, count)
+        exhausted = len(ranked.rows) == len(found.rows)
         if exhausted or diversified.scores[count - 1] > ranked.scores[-1]:
-            return Scored(diversified.places[:count], diversified.scores[:count])
+            return Scored(diversified.rows[:count], diversified.scores[:count])
         depth *= 4
 
 
@@ -61,12 +61,12 @@ def kth_best(found: Scored, count: int) -> float:
 def kth_best_diversified(found: Scored, snapshot: Snapshot, count: int) -> float:
     """The score of the last that `top_k_diversified` finds, without their order; likewise."""
     ranked = found.at((-found.scores).argsort())
-    return kth_best(Scored(ranked.places, penalised(ranked, snapshot)), count)
+    return kth_best(Scored(ranked.rows, penalised(ranked, snapshot)), count)
 
 
 def penalised(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
     """The scores, with those lowered of whom the same document has a better one before."""
     scores = ranked.scores * np.float32(fusion.SECOND)
-    firsts = where_first(snapshot.owners.take(ranked.places))
+    firsts = where_first(snapshot.doc_ords.take(ranked.rows))
     scores[firsts] = ranked.scores[firsts]
     return scores

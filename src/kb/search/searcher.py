@@ -49,7 +49,7 @@ DEEPER = 4  # times as many are ranked when too many of them were copies
 class Ranking:
     """The places that answer the question, best first and at least as many as asked for, and what each leg says."""
 
-    places: Rows
+    rows: Rows
     scores: NDArray[np.float32]
     legs: Legs
     best: float  # the best score, also when min_score leaves out all
@@ -177,7 +177,7 @@ class Searcher:
         best = float(found.scores[0]) if len(found.scores) else 0.0
         if request.min_score > 0:
             found = found.where(found.scores >= request.min_score)
-        return Ranking(found.places, found.scores, legs, best, complete=len(found.places) < depth)
+        return Ranking(found.rows, found.scores, legs, best, complete=len(found.rows) < depth)
 
     def _load(self, request: SearchRequest, ranking: Ranking, changes: int) -> tuple[list[Hit], bool]:
         """The best passages that still exist, each text once, and whether any had vanished."""
@@ -186,18 +186,18 @@ class Searcher:
         copies = Copies(self._database, ranking.legs.scope)
         vanished = False
         at = 0
-        while len(hits) < request.top and at < len(ranking.places):
+        while len(hits) < request.top and at < len(ranking.rows):
             some = slice(at, at + request.top - len(hits))
-            places, scores = ranking.places[some], ranking.scores[some].tolist()
-            ids = ranking.legs.scope.snapshot.chunk_ids.take(places).tolist()
+            rows, scores = ranking.rows[some], ranking.scores[some].tolist()
+            ids = ranking.legs.scope.snapshot.chunk_ids.take(rows).tolist()
             wanted = [id_ for id_ in ids if not copies.left_out(id_)]
             found = self._passages.of(wanted, changes)
             vanished = vanished or len(found) < len(wanted)
             copies.look_up(found.values())
-            for id_, score, place in zip(ids, scores, places.tolist(), strict=True):
+            for id_, score, row in zip(ids, scores, rows.tolist(), strict=True):
                 if id_ in found and not copies.left_out(id_):
                     copies.take(id_, found[id_])
-                    hits.append(found[id_].scored(score, explained.of(place) if explained else None))
+                    hits.append(found[id_].scored(score, explained.of(row) if explained else None))
             at = some.stop
         return copies.named(hits, self._passages, changes), vanished
 
@@ -239,25 +239,25 @@ class Explained:
 
     def __init__(self, legs: Legs) -> None:
         self._legs = legs
-        self._places = legs.scope.every_row
-        self._cosines = None if legs.dense is None else legs.dense.cosines(self._places)
+        self._rows = legs.scope.every_row
+        self._cosines = None if legs.dense is None else legs.dense.cosines(self._rows)
 
-    def of(self, place: int) -> Explanation:
+    def of(self, row: int) -> Explanation:
         keywords = self._legs.keywords
         return Explanation(
-            fts=self._by_words(place),
-            vector=self._by_meaning(place),
-            matched_terms=[] if keywords is None else [term for term, at in keywords.terms.items() if at.holds(place)],
+            fts=self._by_words(row),
+            vector=self._by_meaning(row),
+            matched_terms=[] if keywords is None else [term for term, at in keywords.terms.items() if at.holds(row)],
         )
 
-    def _by_words(self, place: int) -> LegExplanation | None:
+    def _by_words(self, row: int) -> LegExplanation | None:
         if (keywords := self._legs.keywords) is None:
             return None
-        score = float(keywords.scores(np.array([place]))[0])
+        score = float(keywords.scores(np.array([row]))[0])
         return LegExplanation(keywords.better_than(score) + 1 if score > 0 else 0, score)
 
-    def _by_meaning(self, place: int) -> LegExplanation | None:
+    def _by_meaning(self, row: int) -> LegExplanation | None:
         if self._cosines is None:
             return None
-        score = self._cosines[np.searchsorted(self._places, place)]
+        score = self._cosines[np.searchsorted(self._rows, row)]
         return LegExplanation(int(np.count_nonzero(self._cosines > score)) + 1, float(score))

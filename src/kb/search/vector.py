@@ -30,30 +30,30 @@ class Dense:
         self._question = question
         assert len(question) == scope.snapshot.vectors.shape[1]  # nobody looks again
 
-    def cosines(self, places: Rows) -> Cosines:
+    def cosines(self, rows: Rows) -> Cosines:
         """Both sides are unit vectors, so the product is the cosine."""
-        if places is self._scope.places and (held := self._scope.vectors) is not None:
+        if rows is self._scope.rows and (held := self._scope.vectors) is not None:
             return kernels.cosines(held, self._question)
-        return kernels.cosines(self._snapshot.vectors, self._question, places)
+        return kernels.cosines(self._snapshot.vectors, self._question, rows)
 
-    def with_documents(self, places: Rows) -> Cosines:
+    def with_documents(self, rows: Rows) -> Cosines:
         """The mean of the cosine to each chunk and of that to the direction of its whole document."""
         held = self._snapshot
         return kernels.cosines_with_documents(
-            held.vectors, held.doc_vectors, self._question, held.owners, held.rows, places
+            held.vectors, held.doc_vectors, self._question, held.doc_ords, held.doc_vector_rows, rows
         )
 
-    def within_reach(self, places: Rows, needed: Cosines) -> NDArray[np.int64]:
+    def within_reach(self, rows: Rows, needed: Cosines) -> NDArray[np.int64]:
         """Which of these may have as large a mean as they need."""
         held = self._snapshot
         return kernels.within_reach(
             held.sign_bits,
             held.doc_sign_bits,
             self._question_bits,
-            held.owners,
-            held.rows,
+            held.doc_ords,
+            held.doc_vector_rows,
             held.bound.cosines,
-            places,
+            rows,
             needed,
         )
 
@@ -82,10 +82,10 @@ class Dense:
         reach = self._snapshot.bound.reach(cosine)
         if reach < 0:
             return NONE
-        rows = nonzero(self._doc_distances <= np.uint16(reach))
+        vector_rows = nonzero(self._doc_distances <= np.uint16(reach))
         if not self._scope.is_everything:
-            rows = self._scope.every_doc_vector_row.take(rows)
-        return self._snapshot.rows_of(self._snapshot.doc_vector_ords[rows])
+            vector_rows = self._scope.every_doc_vector_row.take(vector_rows)
+        return self._snapshot.rows_of(self._snapshot.doc_vector_ords[vector_rows])
 
     def _where(self, holds: NDArray[np.bool_]) -> Rows:
         """The places of those of whom it holds, in the order of `_distances`."""
@@ -100,11 +100,11 @@ class Dense:
     @cached_property
     def _distances(self) -> Distances:
         """Of every place of the scope."""
-        places = None if self._scope.is_everything else self._scope.every_row
-        return sign_bits.distances(self._snapshot.sign_bits, self._question_bits, places)
+        rows = None if self._scope.is_everything else self._scope.every_row
+        return sign_bits.distances(self._snapshot.sign_bits, self._question_bits, rows)
 
     @cached_property
     def _doc_distances(self) -> Distances:
         """Of every whole document of the scope that has several chunks."""
-        rows = None if self._scope.is_everything else self._scope.every_doc_vector_row
-        return sign_bits.distances(self._snapshot.doc_sign_bits, self._question_bits, rows)
+        vector_rows = None if self._scope.is_everything else self._scope.every_doc_vector_row
+        return sign_bits.distances(self._snapshot.doc_sign_bits, self._question_bits, vector_rows)
