@@ -1,6 +1,6 @@
 """The one cache: bounded by weight, and the least recently used goes first."""
 
-from kb.core.lru import LruCache
+from kb.core.lru import LruCache, VersionedCache
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -42,3 +42,13 @@ def test_dropping_and_clearing_give_the_weight_back() -> None:
     assert cache.weight == 3
     cache.clear()
     assert (cache.weight, len(cache)) == (0, 0)
+
+
+def test_another_version_starts_an_empty_cache() -> None:
+    caches: VersionedCache[str, int] = VersionedCache(2)
+    before = caches.at(1)
+    before.put("a", 1)
+    assert caches.at(1) is before
+    after = caches.at(2)
+    before.put("late", 2)
+    assert (len(after), "late" in caches.at(2)) == (0, False)

@@ -16,8 +16,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from kb.core.errors import InvalidRequest, Unavailable
+from kb.core.lru import LruCache
 from kb.core.settings import bundled_model_dir
-from kb.embedding.embedder import QUERY_CACHE, QueryCache, SentenceEmbedder, load
+from kb.embedding.embedder import QUERY_CACHE, SentenceEmbedder, load
 from kb.embedding.model import FINGERPRINT, describe
 from kb.embedding.priority import Precedence
 from kb.embedding.runtimes import Ids, Run, RuntimeName, Vectors, elsewhere
@@ -163,7 +164,7 @@ def test_a_query_is_worked_on_before_it_is_waited_for() -> None:
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1]], ids=["as begun", "the other way round", "one of them"])
 def test_a_query_that_was_begun_is_in_nobodys_way(minilm: SentenceEmbedder, order: list[int]) -> None:
     expected = [minilm.embed_query(f"text {number}") for number in range(3)]
-    minilm._recent = QueryCache(QUERY_CACHE)
+    minilm._recent = LruCache(QUERY_CACHE)
     begun = [minilm.begin_query(f"text {number}") for number in range(3)]
     assert cosines(minilm.embed(["text 1"])[0], expected[1]) >= 0.9999
     for number in order * 2:  # a second time, too
@@ -226,7 +227,7 @@ def test_no_bulk_work_begins_while_a_query_runs(monkeypatch: pytest.MonkeyPatch)
 
 def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: SentenceEmbedder) -> None:
     expected = minilm.embed(MIXED)
-    minilm._recent = QueryCache(QUERY_CACHE)
+    minilm._recent = LruCache(QUERY_CACHE)
     with ThreadPoolExecutor(8) as pool:
         queries = pool.map(minilm.embed_query, MIXED)
         batches = pool.map(minilm.embed, [MIXED[start : start + 7] for start in range(0, len(MIXED), 7)])

@@ -116,7 +116,7 @@ def test_passages_that_are_published_in_another_order_than_written_are_in_the_or
     assert held.count("heron") == [1, 2]
 
 
-@pytest.mark.parametrize("bound", ["HELD_POSTINGS", "LOCATED_POSTINGS"])
+@pytest.mark.parametrize("bound", ["HELD_POSTINGS", "RESOLVED_POSTINGS"])
 def test_memory_is_bounded_and_what_was_dropped_is_read_again(
     held: Held, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
@@ -126,7 +126,7 @@ def test_memory_is_bounded_and_what_was_dropped_is_read_again(
         held.add("heron otter", f"badger{number}")
     for term, count in (("heron", 6), ("otter", 6), ("badger1", 1), ("heron", 6)):
         assert len(held.count(term)) == count
-        assert getattr(held.cache, "_held" if bound == "HELD_POSTINGS" else "_located").size <= 10
+        assert getattr(held.cache, "_held" if bound == "HELD_POSTINGS" else "_resolved").weight <= 10 + postings.ENTRY
     assert held.cache.size > 0
 
 

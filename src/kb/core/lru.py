@@ -66,3 +66,22 @@ class LruCache(Generic[Key, Value]):
 
     def _weight_of(self, value: Value) -> int:
         return 1 if self._weigh is None else self._weigh(value)
+
+
+class VersionedCache(Generic[Key, Value]):
+    """The `LruCache` of one version of the data. Asking for another version starts an empty one.
+
+    A caller puts its entry into the cache that it was given: if the version changed meanwhile, the entry is lost, and
+    never mixed up with newer ones.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._current: tuple[object, LruCache[Key, Value]] = (None, LruCache(capacity))
+
+    def at(self, version: object) -> LruCache[Key, Value]:
+        known, cache = self._current
+        if known != version:
+            cache = LruCache(self._capacity)
+            self._current = (version, cache)
+        return cache

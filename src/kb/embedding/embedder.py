@@ -5,7 +5,6 @@ cut silently. A query runs at once, on as many cores as help it, beside the bulk
 has not (`kb.embedding.batcher`, `kb.embedding.priority`). Nothing here opens a socket.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from kb.core.errors import InvalidRequest, Unavailable
+from kb.core.lru import LruCache
 from kb.embedding.batcher import Bulk, rounded
 from kb.embedding.model import ModelFiles, Pooling, describe
 from kb.embedding.priority import Precedence
@@ -83,35 +83,6 @@ class Begun:
             self.done.set_exception(wrong)
 
 
-class QueryCache:
-    """The vectors of the latest questions."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
-        self._hits = self._misses = 0
-        self._lock = Lock()
-
-    def get(self, text: str) -> Vectors | None:
-        with self._lock:
-            if text not in self._vectors:
-                self._misses += 1
-                return None
-            self._hits += 1
-            self._vectors.move_to_end(text)
-            return self._vectors[text]
-
-    def put(self, text: str, vector: Vectors) -> None:
-        with self._lock:
-            self._vectors[text] = vector
-            while len(self._vectors) > self._capacity:
-                self._vectors.popitem(last=False)
-
-    @property
-    def counts(self) -> CacheCounts:
-        return CacheCounts(self._hits, self._misses, len(self._vectors), self._capacity)
-
-
 class SentenceEmbedder:
     """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
 
@@ -129,7 +100,7 @@ class SentenceEmbedder:
         self._pending: Begun | None = None  # begun, and not ended yet
         streams = [partial(self._embedded, run) for run in runtime.streams]
         self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
-        self._recent = QueryCache(QUERY_CACHE)
+        self._recent: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit vector for each text, in order; InvalidRequest when one is over the window."""
@@ -175,7 +146,8 @@ class SentenceEmbedder:
 
     @property
     def query_cache(self) -> CacheCounts:
-        return self._recent.counts
+        recent = self._recent
+        return CacheCounts(recent.hits, recent.misses, len(recent), recent.capacity)
 
     def _begin(self, window: Sequence[int]) -> Begun | None:
         """None while the runtime is busy: then this question may as well begin when its vector is needed."""

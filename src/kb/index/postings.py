@@ -1,38 +1,39 @@
-"""Where terms occur, in memory: those of recent questions, bounded.
+"""Cache of postings: the chunks in which each term occurs, and how often. Bounded.
 
-FTS5 holds the postings on disk, and reading those of a frequent term takes far longer than using them. A chunk's
-terms never change (new content means new chunks), so what was read once stays right. Chunks that came later are in
-the tail: their terms are read once, chunk by chunk, and belong to whoever asks.
+FTS5 holds the postings on disk, and reading those of a frequent term takes far longer than using them. A chunk's terms
+never change (new content means new chunks), so what was read once stays right. The terms of chunks that were written
+later are in the delta, which is read once, chunk by chunk, and serves every term.
 
-Two things are held: postings by chunk id, compact, for many terms; and for the terms that are asked for most, where
-those are at the present moment.
+There are two caches: compact postings by chunk id, for many terms; and postings resolved to the rows of the present
+snapshot, for the terms that are asked for most.
 """
 
 import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.arrays import among
+from kb.core.lru import LruCache
 from kb.index import kernels
 from kb.index.chunk_index import Snapshot
 from kb.store.backend import Postings, Transaction
 from kb.store.stored import HIGHEST_ID
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
-LOCATED_POSTINGS = 40_000_000  # of some 15 bytes each
-ENTRY = 64  # postings whose room a term takes, beside its own
-FEW = 64  # postings of a term that is forgotten when the tail is folded in: there are thousands, and searches wait
+RESOLVED_POSTINGS = 40_000_000  # of some 15 bytes each
+ENTRY = 64  # overhead of a cached term, counted in postings
+FEW = 64  # a term with at most this many postings is dropped in a merge: there are thousands, and searches wait
 LARGEST_DELTA = 2048  # chunks, whose terms take some 10 kB each
 
 
 @dataclass(frozen=True, slots=True)
 class CompactPostings:
-    """Postings in few bytes."""
+    """Postings by chunk id, in 6 bytes each."""
 
     chunk_ids: NDArray[np.int32]
     counts: NDArray[np.uint16]
@@ -50,9 +51,9 @@ class CompactPostings:
 
     def upto(self, chunk_id: int) -> "CompactPostings":
         known = int(np.searchsorted(self.chunk_ids, chunk_id, side="right"))
-        return (
-            self if known == len(self) else CompactPostings(self.chunk_ids[:known].copy(), self.counts[:known].copy())
-        )
+        if known == len(self):
+            return self
+        return CompactPostings(self.chunk_ids[:known].copy(), self.counts[:known].copy())
 
     def followed_by(self, later: Sequence[tuple[int, int]]) -> "CompactPostings":
         ids, counts = np.array(later, np.int64).T
@@ -74,13 +75,14 @@ class Members(NamedTuple):
 
 @dataclass(slots=True)
 class ResolvedPostings:
-    """Where a term occurs at one moment, and how often: in passages, and in whole documents. In few bytes too."""
+    """Rows and documents in which a term occurs in one snapshot, ascending, and how often in each."""
 
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
-    doc_ords: NDArray[np.int32]  # of the documents
+    doc_ords: NDArray[np.int32]
     totals: NDArray[np.uint32]
-    impacts: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # to both, kept by whoever worked it out
+    # On each row and on each document without a filter. The keyword leg computes them once and keeps them here.
+    impacts: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,57 +104,16 @@ class ResolvedPostings:
         return at < len(self.rows) and int(self.rows[at]) == row
 
 
-Entry = TypeVar("Entry", CompactPostings, ResolvedPostings)
-
-
-class Recent(Generic[Entry]):
-    """What was used last, in the room of so many postings."""
-
-    def __init__(self, capacity: int) -> None:
-        self.size = 0
-        self._capacity = capacity
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    @property
-    def room(self) -> int:
-        """What it takes, in postings."""
-        return self.size + ENTRY * len(self._entries)
-
-    def get(self, term: str) -> Entry | None:
-        if term in self._entries:
-            self._entries.move_to_end(term)
-        return self._entries.get(term)
-
-    def __contains__(self, term: str) -> bool:
-        return term in self._entries
-
-    def put(self, term: str, entry: Entry, *, asked: bool = True) -> None:
-        """What nobody asked for is the first to go."""
-        self.drop(term)
-        self._entries[term] = entry
-        self._entries.move_to_end(term, last=asked)
-        self.size += len(entry)
-        while self.room > self._capacity and len(self._entries) > 1:
-            self.drop(next(iter(self._entries)))
-
-    def drop(self, term: str) -> None:
-        if (old := self._entries.pop(term, None)) is not None:
-            self.size -= len(old)
-
-
 class Delta:
-    """The terms of the chunks after those that the held postings know."""
+    """The terms of the chunks that are newer than the cached compact postings."""
 
     def __init__(self, after: int) -> None:
         self.after = self.upto = after
         self.chunks = 0
         self._terms: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # (chunk id, count)
 
-    def add(self, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
-        for chunk_id, terms in rows:
+    def add(self, chunks: Iterable[tuple[int, Sequence[str]]]) -> None:
+        for chunk_id, terms in chunks:
             for term, count in Counter(terms).items():
                 self._terms[term].append((chunk_id, count))
             self.upto = chunk_id
@@ -169,52 +130,54 @@ class Delta:
 class PostingsCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: Recent[CompactPostings]
-        self._located: Recent[ResolvedPostings]
-        self._version: int  # of the moment at which they are located
+        self._held: LruCache[str, CompactPostings]
+        self._resolved: LruCache[str, ResolvedPostings]
+        self._version: int  # of the snapshot that they are resolved for
         self._delta: Delta
         self.times_forgotten = 0
         self._forget(after=0)
 
     @property
     def size(self) -> int:
-        return self._held.size
+        """Number of compact postings held."""
+        return self._held.weight - ENTRY * len(self._held)
 
     @property
     def room(self) -> int:
-        return self._held.room
+        """What they take, with the overhead of each term, counted in postings."""
+        return self._held.weight
 
     def clear(self) -> None:
         with self._lock:
             self._forget(after=0)
 
     def of(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> dict[str, ResolvedPostings]:
-        """Where each term occurs at this moment, which `tx` must have seen."""
+        """The postings of each term in this snapshot. `tx` must not be older than the snapshot."""
         with self._lock:
             self._follow(tx, snapshot)
             delta = self._delta
-            located = self._located_at(snapshot)
-            found = {term: located.get(term) for term in terms}
+            cached = self._resolved_at(snapshot)
+            found = {term: cached.get(term) for term in terms}
             held = {term: (self._held.get(term), delta.of(term)) for term in terms if found[term] is None}
         resolved = {
-            term: at if (at := found[term]) is not None else self._locate(tx, snapshot, term, *held[term], delta)
+            term: at if (at := found[term]) is not None else self._resolve(tx, snapshot, term, *held[term], delta)
             for term in terms
         }
         with self._lock:
-            located = self._located_at(snapshot)
+            cached = self._resolved_at(snapshot)
             for term in held:
-                located.put(term, resolved[term])
+                cached.put(term, resolved[term])
         return resolved
 
     def hold(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> None:
-        """Read those that are not held yet, for whoever will ask; nothing else has to go for them."""
+        """Read the postings of these terms ahead. They never displace postings that a search used."""
         with self._lock:
             self._follow(tx, snapshot)
             delta = self._delta
             new = [term for term in terms if term not in self._held]
-        self._read(tx, new, delta, asked=False)
+        self._read(tx, new, delta, used=False)
 
-    def _locate(
+    def _resolve(
         self,
         tx: Transaction,
         snapshot: Snapshot,
@@ -225,26 +188,26 @@ class PostingsCache:
     ) -> ResolvedPostings:
         if known is not None:
             return ResolvedPostings.of(known.followed_by(later) if later else known, snapshot)
-        (postings,) = self._read(tx, [term], delta, asked=True)
+        (postings,) = self._read(tx, [term], delta, used=True)
         return ResolvedPostings.of(postings, snapshot)
 
-    def _read(self, tx: Transaction, terms: Sequence[str], delta: Delta, *, asked: bool) -> list[CompactPostings]:
+    def _read(self, tx: Transaction, terms: Sequence[str], delta: Delta, *, used: bool) -> list[CompactPostings]:
         found = [CompactPostings.of(tx.fulltext.postings(term)) for term in terms]
         with self._lock:
-            # Another search may have gone on meanwhile, to a moment that this one has not seen all of.
+            # Another search may have merged the delta meanwhile, with chunks that this transaction does not see.
             if delta is self._delta and tx.chunk_ids_given() >= delta.after:
                 for term, postings in zip(terms, found, strict=True):
-                    self._held.put(term, postings.upto(delta.after), asked=asked)
+                    self._held.put(term, postings.upto(delta.after), used=used)
         return found
 
-    def _located_at(self, snapshot: Snapshot) -> Recent[ResolvedPostings]:
-        """What is located at this moment; who still reads an older one than others do keeps it to itself."""
+    def _resolved_at(self, snapshot: Snapshot) -> LruCache[str, ResolvedPostings]:
+        """The cache of this snapshot. A search that still reads an older one gets a cache of its own."""
         if snapshot.version > self._version:
-            self._located, self._version = Recent[ResolvedPostings](LOCATED_POSTINGS), snapshot.version
-        return self._located if snapshot.version == self._version else Recent[ResolvedPostings](LOCATED_POSTINGS)
+            self._resolved, self._version = LruCache(RESOLVED_POSTINGS, weight), snapshot.version
+        return self._resolved if snapshot.version == self._version else LruCache(RESOLVED_POSTINGS, weight)
 
     def _follow(self, tx: Transaction, snapshot: Snapshot) -> None:
-        """Take in the terms of what was written since."""
+        """Add the terms of chunks written since to the delta."""
         if self._delta.upto >= snapshot.newest:
             return
         new = tx.fulltext.terms_after(self._delta.upto, LARGEST_DELTA + 1) if len(self._held) else []
@@ -256,7 +219,7 @@ class PostingsCache:
             self._merge()
 
     def _merge(self) -> None:
-        """From now on the held postings know what was in the tail."""
+        """Append the delta to the compact postings of its terms, and begin an empty one."""
         delta, self._delta = self._delta, Delta(self._delta.upto)
         for term in delta.terms:
             postings = self._held.get(term)
@@ -267,6 +230,10 @@ class PostingsCache:
 
     def _forget(self, after: int) -> None:
         self.times_forgotten += 1
-        self._held = Recent[CompactPostings](HELD_POSTINGS)
-        self._located, self._version = Recent[ResolvedPostings](LOCATED_POSTINGS), -1
+        self._held = LruCache(HELD_POSTINGS, weight)
+        self._resolved, self._version = LruCache(RESOLVED_POSTINGS, weight), -1
         self._delta = Delta(after)
+
+
+def weight(postings: CompactPostings | ResolvedPostings) -> int:
+    return len(postings) + ENTRY

@@ -4,8 +4,6 @@ Working out which those are takes longer than searching them, so the last few an
 is written.
 """
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero
+from kb.core.lru import VersionedCache
 from kb.core.values import Filter
 from kb.index.chunk_index import DocOrds, Snapshot
 from kb.index.kernels import Rows
@@ -99,36 +98,25 @@ class Scope:
 
 
 class Scopes:
-    """Scopes of recent filters, all of the same moment: another one's arrays are not to be kept alive."""
+    """Scopes of recent filters, all of one snapshot: the arrays of an older one can then be freed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._kept: OrderedDict[Filter, Scope] = OrderedDict()
-        self._moment = (-1, -1)  # version of the snapshot, changes of the database
-        self._lock = threading.Lock()
+        self._kept: VersionedCache[Filter, Scope] = VersionedCache(KEPT)
 
     def of(self, snapshot: Snapshot, condition: Filter, changes: int) -> Scope:
-        """`changes` is what the database said before this, so that what is read here has seen all of them."""
-        moment = (snapshot.version, changes)
-        with self._lock:
-            if moment != self._moment:
-                self._kept.clear()
-                self._moment = moment
-            if (known := self._kept.get(condition)) is not None:
-                self._kept.move_to_end(condition)
-                return known
+        """`changes` is the database's count of changes, taken before this call: what is read here is not older."""
+        kept = self._kept.at((snapshot.version, changes))
+        if (known := kept.get(condition)) is not None:
+            return known
         if condition.is_empty:
             scope = Scope.unfiltered(snapshot)
-            if scope.is_everything:  # nothing is worked out of it that would be worth keeping
+            if scope.is_everything:  # takes no time to make
                 return scope
         else:
             with self._database.read() as tx:
                 scope = Scope.of_documents(snapshot, documents.matching(tx, condition))
-        with self._lock:
-            if moment == self._moment:
-                self._kept[condition] = scope
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
+        kept.put(condition, scope)
         return scope
 
 
