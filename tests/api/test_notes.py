@@ -99,4 +99,4 @@ def test_an_empty_text_is_refused(http: Http, text: str) -> None:
 def test_a_note_holds_one_megabyte_and_not_a_byte_more(http: Http) -> None:
     refused = http("POST", "/api/v1/jobs", {"text": "é" * 2**19 + "x"})
     assert (refused.status, refused.json["error"]["code"]) == (422, "invalid_request")
-    assert "1048576" in refused.json["error"]["message"]
+    assert "larger than 1 MB" in refused.json["error"]["message"]

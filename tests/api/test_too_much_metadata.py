@@ -45,7 +45,7 @@ def test_metadata_that_is_added_in_pieces_has_the_same_limit(http: Http) -> None
     given = [json.dumps({name: "x" * 40_000}) for name in ("one", "two")]
     replies = [http.add_file("pieces.txt", b"added in pieces", [("metadata", one)]) for one in given]
     assert [reply.status for reply in replies] == [202, 422]
-    assert "bytes" in replies[1].json["error"]["message"]
+    assert "larger than 64 KB" in replies[1].json["error"]["message"]
 
 
 def test_metadata_counts_in_the_budget_of_a_search(http: Http) -> None:

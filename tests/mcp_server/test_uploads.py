@@ -62,7 +62,7 @@ async def test_the_last_chunk_can_be_missing_too(kb: Agent) -> None:
     upload_id = await start(kb, data)
     await send(kb, upload_id, 0, chunks_of(data, 5)[0])
     answer = await kb("kb_upload_finish", upload_id=upload_id)
-    assert "Only 5 of 10 bytes are here: chunk 1 is missing" in answer["error"]["message"]
+    assert "5 bytes of 10 bytes are still to come: chunk 1 is missing" in answer["error"]["message"]
     nothing = await start(kb, data)
     assert "chunk 0 is missing" in (await kb("kb_upload_finish", upload_id=nothing))["error"]["message"]
 
@@ -85,7 +85,7 @@ async def test_a_repeated_chunk_replaces_the_first(kb: Agent, http: Http) -> Non
         (0, "not base64!", "not base64"),
         (0, "QUJ", "not base64"),
         (0, "data:text/plain;base64,QUJD", "not base64"),
-        (0, base64.b64encode(b"eleven bytes").decode(), "only 10 of the announced 10 are left"),
+        (0, base64.b64encode(b"eleven bytes").decode(), "2 bytes more than is left of the announced 10 bytes"),
         (10, "QUJD", "cannot have that many chunks"),
     ],
 )

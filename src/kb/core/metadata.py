@@ -7,6 +7,7 @@ shown beyond it: a short remark stands for it, so that lists and searches stay s
 import json
 from typing import Any
 
+from kb.core.sizes import readable_size
 from kb.core.values import Json
 
 MAX_DEPTH = 32  # an object or list inside another is one level more
@@ -20,8 +21,8 @@ def excess(metadata: Json) -> str | None:
         return f"The metadata is nested more than {MAX_DEPTH} levels deep. Flatten it, or put it into the text."
     if (size := size_of(metadata)) > MAX_BYTES:
         return (
-            f"The metadata has {size:,} bytes as JSON, and at most {MAX_BYTES:,} are kept. Shorten it, or put it into "
-            "the text."
+            f"The metadata is larger than {MAX_BYTES // 2**10} KB as JSON, by {readable_size(size - MAX_BYTES)}. "
+            "Shorten it, or put it into the text."
         )
     return None
 
@@ -79,5 +80,5 @@ def shown(stored: str) -> Json:
         return metadata
     return {
         OMITTED: f"{len(stored):,} characters of metadata are not shown: they are nested more than {MAX_DEPTH} levels "
-        f"deep or have more than {MAX_BYTES:,} bytes. `kb doctor` names the document."
+        f"deep or have more than {MAX_BYTES // 2**10} KB. `kb doctor` names the document."
     }

@@ -446,8 +446,8 @@ def check_note_text(text: str) -> None:
         raise InvalidRequest("The text is empty. Give the note some text.")
     if len(text.encode()) > MAX_NOTE_BYTES:
         raise InvalidRequest(
-            f"The text has {len(text.encode())} bytes; a note holds {MAX_NOTE_BYTES} at most. Split it, or add it as a "
-            "file."
+            f"The text is larger than {MAX_NOTE_BYTES // 2**20} MB, the most that a note holds. Split it, or add it as "
+            "a file."
         )
 
 

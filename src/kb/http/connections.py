@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kb.core.errors import KBError, Unavailable
+from kb.core.sizes import readable_size
 from kb.http.logs import Throttle
 
 log = logging.getLogger(__name__)
@@ -166,10 +167,16 @@ class Connections:
     def _end_stalled(self, connection: Connection, stage: Stage, moved: int, seconds: float) -> None:
         what = "its request arrives" if stage == "body" else "it reads its answer"
         log.warning(
-            "connection from %s ended: %s too slowly (%d bytes in %.0f s)", _name(connection), what, moved, seconds
+            "connection from %s ended: %s too slowly (%s in %.0f s)",
+            _name(connection),
+            what,
+            readable_size(moved),
+            seconds,
         )
         if stage == "body":
-            connection.refuse(Unavailable(f"Only {moved} bytes arrived in {seconds:.0f} seconds. Send it again."))
+            connection.refuse(
+                Unavailable(f"Only {readable_size(moved)} arrived in {seconds:.0f} seconds. Send it again.")
+            )
         else:
             connection.transport.abort()
 

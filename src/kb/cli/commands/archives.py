@@ -97,7 +97,9 @@ def _saved(args: argparse.Namespace, answer: "Json") -> int:
     if args.json:
         print_json(answer)
     else:
-        print(f"{answer['bytes']} bytes are in {answer['path']}.")
+        from kb.core.sizes import readable_size
+
+        print(f"{readable_size(answer['bytes'])} are in {answer['path']}.")
     return 0
 
 

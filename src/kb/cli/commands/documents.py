@@ -73,12 +73,13 @@ def get(args: argparse.Namespace) -> int:
 def _show(document: "Json") -> None:
     from kb.cli.commands.search import citation
     from kb.cli.screen import Screen, one_line
+    from kb.core.sizes import readable_size
 
     screen = Screen(sys.stdout)
     screen.say(screen.style(one_line(document["title"]), "bold"))
     facts = {
         "id": f"{document['id']} ({document['uid']})",
-        "type": f"{document['doc_type']}, {document['media_type']}, {document['size_bytes']} bytes",
+        "type": f"{document['doc_type']}, {document['media_type']}, {readable_size(document['size_bytes'])}",
         "from": document["source_path"] or document["filename"],
         "tags": ", ".join(document["tags"]),
         "version": document["version"],

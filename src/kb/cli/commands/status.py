@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(status: "Json") -> None:
     from kb.cli.screen import Screen, one_line
+    from kb.core.sizes import readable_size
 
     screen = Screen(sys.stdout)
     documents, queue, storage = status["documents"], status["queue"], status["storage"]
@@ -43,7 +44,7 @@ def _show(status: "Json") -> None:
         "documents": f"{documents['total']}" + (f" ({kinds})" if kinds else ""),
         "passages": status["chunks"],
         "queue": f"{queue['queued']} queued, {queue['running']} running, {queue['failed']} failed",
-        "storage": f"{_size(storage['bytes'])} in {storage['path']} ({storage['backend']})",
+        "storage": f"{readable_size(storage['bytes'])} in {storage['path']} ({storage['backend']})",
         "model": f"{model['name']}, {model['dimensions']} dimensions, on {status['device']}",
         "limits": f"{limits['max_file_mb']} MB a file, {limits['chunk_tokens']} tokens a passage",
         "sandbox": status["sandbox"],
@@ -54,11 +55,3 @@ def _show(status: "Json") -> None:
         screen.say(f"{name:<10} {screen.style(text, colour) if name == 'health' else text}")
     for issue in health["issues"]:
         screen.say(screen.style(f"{'issue':<10} {one_line(issue)}", "red"))
-
-
-def _size(number: float) -> str:
-    units = ["bytes", "KB", "MB", "GB", "TB"]
-    while number >= 1024 and len(units) > 1:
-        number /= 1024
-        units.pop(0)
-    return f"{number:.0f} {units[0]}" if units[0] == "bytes" else f"{number:.1f} {units[0]}"

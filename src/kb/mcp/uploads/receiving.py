@@ -6,6 +6,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from kb.core.errors import InvalidRequest, TooLarge
+from kb.core.sizes import readable_size
 from kb.mcp.uploads.staging import Upload, Uploads
 
 
@@ -17,7 +18,8 @@ async def receive(uploads: Uploads, request: Request) -> JSONResponse:
     try:
         size = await _saved(request, upload, part)
         if size < upload.total_size:
-            raise InvalidRequest(f"Only {size} of the announced {upload.total_size} bytes came. Send the file again.")
+            missing, announced = readable_size(upload.total_size - size), readable_size(upload.total_size)
+            raise InvalidRequest(f"{missing} of the announced {announced} did not come. Send the file again.")
         uploads.take_whole(upload, part)
     except ClientDisconnect:
         raise InvalidRequest("The connection broke before all bytes came. Send the file again.") from None
@@ -35,7 +37,7 @@ async def _saved(request: Request, upload: Upload, part: Path) -> int:
             size += len(block)
             if size > upload.total_size:
                 raise TooLarge(
-                    f"More bytes came than the announced {upload.total_size}. Begin again with the right size."
+                    f"More came than the announced {readable_size(upload.total_size)}. Begin again with the right size."
                 )
             file.write(block)
             upload.touch()

@@ -23,6 +23,7 @@ from pathlib import Path
 import anyio
 
 from kb.core.errors import Conflict, InvalidRequest, NotFound, StorageFull, TooLarge, Unavailable
+from kb.core.sizes import readable_size
 
 CHUNK_BYTES = 2**20  # what is recommended
 MAX_CHUNK_INDEX = 99_999
@@ -81,7 +82,9 @@ class Uploads:
             raise InvalidRequest(f"filename is {filename[:100]!r}, which names no file. Send one such as report.pdf.")
         if total_size > limit:
             raise TooLarge(
-                f"The file has {total_size} bytes, but the engine takes at most {limit}.", max_file_mb=limit // 2**20
+                f"The file of {readable_size(total_size)} is larger than {limit // 2**20} MB, the most that the engine "
+                "takes.",
+                max_file_mb=limit // 2**20,
             )
         announced = sum(upload.total_size for upload in self._uploads.values())
         if len(self._uploads) >= MAX_UPLOADS or announced + total_size > MAX_STAGED_BYTES:
@@ -120,15 +123,16 @@ class Uploads:
             raise Conflict("All bytes came through the upload_url already. Call kb_upload_finish now.")
         if index >= upload.total_size:
             raise InvalidRequest(
-                f"chunk_index is {index}, but a file of {upload.total_size} bytes cannot have that many chunks. "
-                "Count chunks from 0."
+                f"chunk_index is {index}, but a file of {readable_size(upload.total_size)} cannot have that many "
+                "chunks. Count chunks from 0."
             )
         raw = _decoded(data)
         room = upload.total_size - (upload.received - upload.sizes.get(index, 0))
         if len(raw) > room:
             raise InvalidRequest(
-                f"Chunk {index} has {len(raw)} bytes, but only {room} of the announced {upload.total_size} are left. "
-                "Send the right bytes for this index, or begin again with the right total_size."
+                f"Chunk {index} has {readable_size(len(raw) - room)} more than is left of the announced "
+                f"{readable_size(upload.total_size)}. Send the right bytes for this index, or begin again with the "
+                "right total_size."
             )
         again = index in upload.sizes
         with _disk():
@@ -166,8 +170,9 @@ class Uploads:
         if upload.received < upload.total_size:
             following = max(upload.sizes, default=-1) + 1
             raise InvalidRequest(
-                f"Only {upload.received} of {upload.total_size} bytes are here: chunk {following} is missing. Send it "
-                "with kb_upload_chunk, then call kb_upload_finish again.",
+                f"{readable_size(upload.total_size - upload.received)} of {readable_size(upload.total_size)} are still "
+                f"to come: chunk {following} is missing. Send it with kb_upload_chunk, then call kb_upload_finish "
+                "again.",
                 missing_chunks=[following],
             )
         path = upload.folder / "file"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from kb.core.sizes import readable_size
+
 BLOCK = 2**18
 RECORD = tarfile.BLOCKSIZE  # what a member is padded to
 END = bytes(2 * RECORD)
@@ -62,6 +64,6 @@ def exactly(file: BinaryIO, size: int) -> Iterator[bytes]:
     while left:
         block = file.read(min(BLOCK, left))
         if not block:
-            raise OSError(f"{left} bytes of {file.name} are missing")
+            raise OSError(f"{readable_size(left)} of {file.name} are missing")
         left -= len(block)
         yield block
