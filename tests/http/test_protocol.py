@@ -51,6 +51,11 @@ def test_what_cannot_be_read_is_refused_in_the_one_error_shape(http: Http, data:
     assert headers["x-kb-version"] == __version__
 
 
+def test_white_space_around_a_value_is_no_part_of_it(http: Http) -> None:
+    request = b"GET /health HTTP/1.1\r\nHost: \t localhost \t \r\nConnection:  close  \r\n\r\n"
+    assert sent(http, request)[0] == 200
+
+
 @pytest.mark.parametrize(
     "begin",
     [b"GET /", REQUEST + b"X-Long: ", CHUNKED + b"Connection: close\r\n\r\n0\r\nX-Trailer: "],

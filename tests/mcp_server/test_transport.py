@@ -18,6 +18,11 @@ pytestmark = pytest.mark.anyio
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPT = "application/json, text/event-stream"
+META = {
+    "io.modelcontextprotocol/protocolVersion": KNOWN_PROTOCOL_VERSIONS[-1],
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def initialize(version: str = "2025-06-18") -> dict[str, Any]:
@@ -141,6 +146,16 @@ def test_every_revision_of_the_handshake_is_spoken(mcp: McpProcess, version: str
     assert http("POST", "/mcp", PING).status == 404
 
 
+@pytest.mark.parametrize(("name", "status"), [("kb_status", 200), (" \t kb_status \t ", 200), ("kb_search", 400)])
+def test_the_header_that_names_the_tool_is_compared_without_the_space_around_it(
+    mcp: McpProcess, name: str, status: int
+) -> None:
+    message = call("kb_status")
+    message["params"]["_meta"] = META
+    headers = {"Accept": ACCEPT, "Mcp-Protocol-Version": KNOWN_PROTOCOL_VERSIONS[-1], "Mcp-Method": "tools/call"}
+    assert Http(mcp.url, headers | {"Mcp-Name": name})("POST", "/mcp", message).status == status
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("contract", ["", "/kb", "/knowledge", "/kb-v3"])
 async def test_the_official_client_reaches_every_contract(mcp: McpProcess, contract: str, mode: str) -> None:
@@ -171,13 +186,8 @@ async def test_websocket_carries_the_same_messages(mcp: McpProcess, hello: bool)
 
 
 async def test_websocket_speaks_the_revision_without_a_handshake(mcp: McpProcess) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": KNOWN_PROTOCOL_VERSIONS[-1],
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
     async with connect(f"{mcp.url.replace('http', 'ws')}/mcp") as socket:
-        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}))
+        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}))
         answer = json.loads(await socket.recv())
         assert "kb_search" in [tool["name"] for tool in answer["result"]["tools"]]
 

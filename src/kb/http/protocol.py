@@ -49,6 +49,10 @@ class HttpConnection(HttpToolsProtocol):
         if self.received - self._digested > MAX_HEAD and not self.transport.is_closing():
             self.refuse(InvalidRequest(f"The head of the request is larger than {MAX_HEAD // 2**10} KB."))
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """White space around a value is no part of it (RFC 9110, 5.5); the parser leaves what follows it."""
+        super().on_header(name, value.strip(b" \t"))
+
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:  # raised through the parser, which stops reading
             raise InvalidRequest(f"{MAX_PIPELINED} requests on this connection wait for an answer already.")
