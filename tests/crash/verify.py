@@ -6,7 +6,7 @@ from typing import Any
 
 from crash.changes import State, read
 from crash.plan import Addition
-from crash.writers import Journal, request
+from crash.writers import Journal
 from support import Http
 
 DRAIN_SECONDS = 900
@@ -23,28 +23,6 @@ def until_drained(http: Http) -> None:
         if time.monotonic() > end:
             raise AssertionError("the queue does not become empty")
         time.sleep(0.1)
-
-
-def every_job(http: Http) -> dict[str, Any]:
-    jobs: dict[str, Any] = {}
-    while page := http("GET", f"/api/v1/jobs?limit=1000&offset={len(jobs)}").json["jobs"]:
-        jobs |= {job["id"]: job for job in page}
-    return jobs
-
-
-def gave_up(job: Any) -> bool:
-    """Whether it was running at two kills: then it is not tried again by itself, and says so."""
-    return bool(job["status"] == "failed" and job["error"]["code"] == "crashed")
-
-
-def add_again(http: Http, plans: list[list[Addition]], journal: Journal) -> None:
-    """As a person would, after reading why a job failed: of a path, the last content."""
-    wanted = {step.identity: step for steps in plans for step in steps}
-    crashed = {id_ for id_, job in every_job(http).items() if gave_up(job)}
-    for identity in {step.identity for id_, step in journal.job_ids.items() if id_ in crashed}:
-        reply = http("POST", "/api/v1/jobs?wait=60", **request(wanted[identity]))
-        if reply.status != 202 or reply.json["status"] != "completed":
-            journal.wrong(f"{wanted[identity].mark} cannot be added again: {reply.body!r}")
 
 
 def check(http: Http, plans: list[list[Addition]], states: dict[int, State], journal: Journal) -> int:
@@ -124,11 +102,13 @@ def check_note(http: Http, id_: int, state: State, journal: Journal) -> None:
 
 
 def check_jobs(http: Http, journal: Journal) -> None:
-    """What was acknowledged as a job is known as a job, and it ended well, unless it was hit by two kills."""
-    jobs = every_job(http)
+    """What was acknowledged as a job is known as a job, and it ended well."""
+    jobs: dict[str, Any] = {}
+    while page := http("GET", f"/api/v1/jobs?limit=1000&offset={len(jobs)}").json["jobs"]:
+        jobs |= {job["id"]: job for job in page}
     for job_id, addition in journal.job_ids.items():
-        if job_id not in jobs:
-            journal.wrong(f"job {job_id} of {addition.mark} is not known")
+        if (status := jobs.get(job_id, {}).get("status")) != "completed":
+            journal.wrong(f"job {job_id} of {addition.mark} is {status}: {jobs.get(job_id)}")
     for job in jobs.values():
-        if job["status"] != "completed" and not gave_up(job):
+        if job["status"] != "completed":
             journal.wrong(f"a job did not complete: {job}")

@@ -70,7 +70,7 @@ class Writer(threading.Thread):
             return
         answer = reply.json
         self._journal.accepted(addition, answer)
-        if answer["status"] == "failed" and answer["error"]["code"] != "crashed":
+        if answer["status"] == "failed":
             self._journal.wrong(f"the job of {addition.mark} failed: {answer}")
         if addition.wait and answer["status"] == "completed":
             self._look(addition, int(answer["document_id"]))

@@ -11,7 +11,7 @@ from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json, 
 from kb.store.backend import Row, Transaction
 from kb.store.stored import readable
 
-MAX_REINDEX_CRASHES = 10  # of the whole engine, while the index was made anew: that cannot be done without
+MAX_CRASHES = 5  # of the whole engine while one job ran: more than a person or a power cut causes in a row
 
 INSERT = """
 INSERT INTO jobs (id, kind, status, lane, payload, filename, document_id, uid, chunks_created, outcome, created_at,
@@ -75,17 +75,13 @@ UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' E
                 started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
  WHERE status = 'running' AND (id = :id OR :id IS NULL)
 """
-# Once is an accident; a job that was running when the engine died again is likely to be the reason.
+# Once is an accident; a job that was running each time the engine died is likely to be the reason. Attempts of a job
+# that had to wait for the database count too: it gets twice as many.
 GIVE_UP = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = 'crashed',
-       error_message = 'The engine ended twice while this job ran: it crashed, was killed, or ran out of memory. '
-                       || 'The job is not tried again by itself. Retry it, or split what it adds into smaller parts.'
- WHERE status = 'running' AND cancelling = 0
-   AND CASE kind WHEN 'reindex' THEN attempts >= :most ELSE error_code = 'crashed' END
-"""
-# What ran beside it may be the reason, too: so those that ran together go on one after the other.
-SUSPECT = """
-UPDATE jobs SET error_code = 'crashed', lane = 'large' WHERE status = 'running' AND kind <> 'reindex'
+       error_message = 'The engine ended ' || attempts || ' times while this job ran: it crashed, was killed, or ran '
+                       || 'out of memory. Retry it to try once more, or split what it adds into smaller parts.'
+ WHERE status = 'running' AND cancelling = 0 AND attempts >= CASE WHEN not_before IS NULL THEN :most ELSE 2 * :most END
 """
 
 
@@ -224,9 +220,11 @@ def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
 
 
 def recover(tx: Transaction) -> None:
-    """After a start: what was running runs again, once."""
-    tx.run(GIVE_UP, {"now": now(), "most": MAX_REINDEX_CRASHES})
-    tx.run(SUSPECT)
+    """Put back what was running when the engine ended; a job that was running too often fails instead.
+
+    A job keeps its lane and its turn: a later request for the same content must not overtake it.
+    """
+    tx.run(GIVE_UP, {"now": now(), "most": MAX_CRASHES})
     tx.run(PUT_BACK, {"now": now(), "id": None, "uncounted": 0})
 
 
@@ -260,7 +258,7 @@ def job_of(row: Row) -> Job:
         document_id=row["document_id"],
         uid=row["uid"],
         chunks_created=row["chunks_created"],
-        error=JobError(row["error_code"], row["error_message"]) if row["status"] == "failed" else None,
+        error=JobError(row["error_code"], row["error_message"]) if row["error_code"] else None,
         attempts=row["attempts"],
         created_at=row["created_at"],
         started_at=row["started_at"],

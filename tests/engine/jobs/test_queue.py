@@ -156,45 +156,37 @@ def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: S
     queue = Queue(database)
     submit(database, queue, "deadly")
     submit(database, queue, "harmless")
-    for lane, status in (("small", "queued"), ("large", "failed")):
-        row = claim(database, lane)
+    for _ in range(jobs.MAX_CRASHES):
+        row = claim(database)
         assert row is not None
         assert row["id"] == "deadly"
         with database.write() as tx:
             jobs.recover(tx)  # as a start does after the process died
-        assert queue.get("deadly").status == status
     deadly, harmless = queue.get("deadly"), queue.get("harmless")
     assert deadly.error
     assert deadly.error.code == "crashed"
-    assert "ended twice" in deadly.error.message
+    assert "ended 5 times" in deadly.error.message
     assert (harmless.status, harmless.attempts) == ("queued", 0)
     assert queue.retry("deadly").status == "queued"
     assert queue.get("deadly").error is None
 
 
-def test_jobs_that_ran_when_the_engine_died_go_on_one_after_the_other(database: SQLiteDatabase) -> None:
+def test_a_job_that_was_interrupted_keeps_its_turn(database: SQLiteDatabase) -> None:
     queue = Queue(database)
-    for name in ("innocent", "deadly"):
-        submit(database, queue, name)
-        claim(database)
+    submit(database, queue, "first")
+    claim(database)
+    submit(database, queue, "second")
     with database.write() as tx:
         jobs.recover(tx)
-    assert claim(database) is None
-    first = claim(database, "large")  # there is one worker of this lane
-    assert first is not None
-    assert first["id"] == "innocent"
-    with database.write() as tx:
-        jobs.complete(tx, "innocent", None, None, 0)
-    claim(database, "large")
-    with database.write() as tx:
-        jobs.recover(tx)
-    assert [queue.get(name).status for name in ("innocent", "deadly")] == ["completed", "failed"]
+    again = claim(database)
+    assert again is not None
+    assert again["id"] == "first"
 
 
 def test_waiting_for_better_times_is_no_crash(database: SQLiteDatabase) -> None:
     queue = Queue(database)
     submit(database, queue, "patient")
-    for _ in range(5):
+    for _ in range(jobs.MAX_CRASHES):
         claim(database)
         queue.postpone("patient", 0)
     claim(database)
@@ -226,7 +218,7 @@ def test_a_job_that_gets_no_memory_says_so(database: SQLiteDatabase) -> None:
 def test_being_put_back_is_no_attempt(database: SQLiteDatabase) -> None:
     queue = Queue(database)
     submit(database, queue, "interrupted")
-    for _ in range(5):
+    for _ in range(2 * jobs.MAX_CRASHES):
         claim(database)
         queue.put_back("interrupted")
     claim(database)
