@@ -22,7 +22,7 @@ from kb.core.values import Anchor
 from kb.embedding.lazy import WarmingEmbedder
 from kb.embedding.priority import Precedence
 from kb.embedding.runtimes import Finish
-from kb.embedding.tokenizer import Tokenizer
+from kb.embedding.tokenizer import Tokenizer, Tokens
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.prepare import Preparer, shown
@@ -72,7 +72,7 @@ class RememberingEmbedder(WarmingEmbedder):
     def tokenizer(self) -> Tokenizer:
         return self._tokenizer
 
-    def begin_query(self, text: str) -> Finish:
+    def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:  # noqa: ARG002
         return lambda: self._known[text]
 
 

@@ -13,6 +13,7 @@ from kb.index import terms
 from kb.index.chunk_index import ChunkIndex, Snapshot, looked_up
 from kb.search import fusion
 from kb.search.keyword import K1, B, KeywordIndex
+from kb.search.question import Question
 from kb.search.ranking import Scored, kth_best_diversified, top_k_diversified
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents
@@ -136,7 +137,7 @@ def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
 def test_meaning_is_trusted_where_the_model_knows_the_words(
     embedder: SentenceEmbedder, question: str, least: float, most: float
 ) -> None:
-    assert least <= fusion.trust(embedder.tokenizer.letters_per_token(question)) <= most
+    assert least <= Question(question, embedder).trust <= most
 
 
 def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
@@ -144,7 +145,7 @@ def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
 ) -> None:
     searcher, _ = held
     question = "otter 漢字的是了在有我他"
-    trust = fusion.trust(searcher._embedder.tokenizer.letters_per_token(question))
+    trust = Question(question, searcher._embedder).trust
     assert trust == fusion.LEAST_TRUST
     best = searcher.search(SearchRequest(question, explain=True)).hits[0]
     assert best.explain is not None

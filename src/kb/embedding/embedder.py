@@ -21,7 +21,7 @@ from kb.embedding.batcher import Bulk, rounded
 from kb.embedding.model import ModelFiles, Pooling, describe
 from kb.embedding.priority import Precedence
 from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
-from kb.embedding.tokenizer import Tokenizer
+from kb.embedding.tokenizer import Tokenizer, Tokens
 
 SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
 QUERY_CACHE = 1024
@@ -60,7 +60,7 @@ class Embedder(Protocol):
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
         """The same, without waiting for it."""
 
-    def begin_query(self, text: str) -> Finish:
+    def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
         """The unit vector of a text of any length, before bulk work that waits; not writable.
 
         Other threads may begin with it at once; what is returned ends it.
@@ -124,7 +124,7 @@ class SentenceEmbedder:
         """What `begin_query` gives in the end."""
         return self.begin_query(text)()
 
-    def begin_query(self, text: str) -> Finish:
+    def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
         """The unit vector of a text of any length, before bulk work that waits; not writable.
 
         Other threads may begin with it at once; what is returned ends it. What is longer than the window is read in
@@ -132,7 +132,7 @@ class SentenceEmbedder:
         """
         if (known := self._recent.get(text)) is not None:
             return lambda: known
-        windows = self.tokenizer.windows(text, self.max_tokens)
+        windows = self.tokenizer.windows(text, tokens or self.tokenizer.encode(text), self.max_tokens)
         begun = self._begin(windows[0]) if len(windows) == 1 else None
 
         def finish() -> Vectors:

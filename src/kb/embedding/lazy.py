@@ -15,7 +15,7 @@ from kb.embedding import model
 from kb.embedding.embedder import SentenceEmbedder, load
 from kb.embedding.priority import Precedence
 from kb.embedding.runtimes import Finish, Vectors
-from kb.embedding.tokenizer import Tokenizer
+from kb.embedding.tokenizer import Tokenizer, Tokens
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +73,8 @@ class WarmingEmbedder:
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
         return self._wait().begin(texts)
 
-    def begin_query(self, text: str) -> Finish:
-        return self._wait().begin_query(text)
+    def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
+        return self._wait().begin_query(text, tokens)
 
     def _load(self) -> None:
         try:

@@ -8,7 +8,6 @@ segments, which is several times faster, gives the same tokens and takes the sam
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
@@ -27,11 +26,12 @@ SEGMENT_CHARACTERS = 10_000
 BATCH_SEGMENTS = 16  # that are encoded at a time
 # Of a text whose tokenizer is not known to allow cuts: rather a token too many than any amount of memory.
 UNCUT_CHARACTERS = 2**20
-LATEST = 16  # texts whose tokens are kept, in case somebody asks again
 
 # A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter. Not all
 # that Python calls white space is some to the tokenizer.
 _CUT = re.compile(r"(?<=[ \t\r\n])(?=[^\W_])")
+
+Tokens = tokenizers.Encoding
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -52,8 +52,6 @@ class Tokenizer:
         added = self._inner.get_added_tokens_decoder().values()
         self._longest_added = max((len(token.content) for token in added), default=0)
         self._unknown = self._inner.token_to_id(getattr(self._inner.model, "unk_token", None) or "<unk>")
-        # A question is looked at twice: by the model, and for how well the model knows its words.
-        self._latest = lru_cache(maxsize=LATEST)(lambda text: self._encode([_text(text)])[0])
         self.specials: int = self._inner.num_special_tokens_to_add(False)  # what a model adds to every text
 
     def offsets(self, text: str) -> NDArray[np.int32]:
@@ -80,33 +78,35 @@ class Tokenizer:
             return sum(map(len, self.offsets_by_batch(text)))
         return len(self._inner.encode_batch_fast([_text(text)], add_special_tokens=False)[0])
 
-    def letters_per_token(self, text: str) -> float:
+    def encode(self, text: str) -> Tokens:
+        """The tokens of a text, without special tokens, for `letters_per_token` and `windows`."""
+        return self._encode([_text(text)])[0]
+
+    def letters_per_token(self, text: str, tokens: Tokens) -> float:
         """How much of a word the vocabulary knows at once: about 4 in English, 1 in a script that it has to spell.
 
         0 for a text without letters. A word that it does not know at all counts as spelt.
         """
-        letters = tokens = 0
-        encoding = self._latest(text)
-        for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+        letters = counted = 0
+        for id_, (start, end) in zip(tokens.ids, tokens.offsets, strict=True):
             if own := sum(map(str.isalpha, text[start:end])):
                 letters += own
-                tokens += own if id_ == self._unknown else 1
-        return letters / tokens if tokens else 0.0
+                counted += own if id_ == self._unknown else 1
+        return letters / counted if counted else 0.0
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the model is fed for each text: whole, with special tokens."""
         return [encoding.ids for encoding in self._inner.encode_batch_fast([_text(text) for text in texts])]
 
-    def windows(self, text: str, size: int) -> list[list[int]]:
+    def windows(self, text: str, tokens: Tokens, size: int) -> list[list[int]]:
         """What the model is fed for a text of any length: windows of at most `size` with special tokens."""
-        whole = self._latest(text)
-        if len(whole) + self.specials <= size:
-            return [self._inner.post_process(whole).ids]
-        (whole,) = self._encode([_text(text)])  # another one, since it is changed
+        if len(tokens) + self.specials <= size:
+            return [self._inner.post_process(tokens).ids]
+        whole = self.encode(text)  # a copy, since it is truncated
         whole.truncate(size - self.specials)
         return [self._inner.post_process(window).ids for window in (whole, *whole.overflowing)]
 
-    def _encode(self, texts: list[str]) -> list[tokenizers.Encoding]:
+    def _encode(self, texts: list[str]) -> list[Tokens]:
         # The batch call lets other threads run; encoding a single text would hold the interpreter's lock.
         return self._inner.encode_batch(texts, add_special_tokens=False)
 

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.errors import KBError, is_damage
+from kb.core.lru import LruCache
 from kb.core.metadata import remark
 from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest, wire
 from kb.embedding.embedder import Embedder
 from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import Rows
-from kb.index.terms import query_terms
-from kb.search import fusion
 from kb.search.copies import Copies
 from kb.search.filter_scope import Scope, Scopes
 from kb.search.hits import Passages
 from kb.search.keyword import KeywordIndex, Keywords
 from kb.search.notice import notice_for
 from kb.search.pruning import Legs, first_of, prune
+from kb.search.question import Question
 from kb.search.ranking import Scored
 from kb.search.vector import Dense
 from kb.store.backend import Database
@@ -42,6 +42,7 @@ ONLY_MEANING = (
 )
 NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
 ATTEMPTS = 3  # when a passage was replaced while it was being ranked
+QUESTIONS = 16_384  # characters of recent questions that are kept, for a client that asks again
 DEEPER = 4  # times as many are ranked when too many of them were copies
 
 
@@ -94,6 +95,7 @@ class Searcher:
         self._choose = choose
         self._scopes = Scopes(database)
         self._passages = Passages(database)
+        self._questions: LruCache[str, Question] = LruCache(QUESTIONS, lambda question: len(question.text))
 
     @property
     def cached_postings(self) -> int:
@@ -106,10 +108,11 @@ class Searcher:
 
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
-        trust = self._trust(request)
+        question = self._question(request.query)
         # The words are looked up while other threads embed the question: that takes the longer of both, not the sum.
-        finish = None if request.mode == "fts" else self._embedder.begin_query(request.query)
-        words = self._words(request, moment)
+        finish = None if request.mode == "fts" else self._embedder.begin_query(question.text, question.tokens)
+        words = self._words(request, question, moment)
+        trust = question.trust if request.mode == "hybrid" else 1.0
         vector = finish() if finish else None
         for _ in range(ATTEMPTS):
             dense = None if vector is None else Dense(words.scope, vector)
@@ -118,7 +121,7 @@ class Searcher:
                 break
             self._database.settle()
             moment = self._moment()
-            words = self._words(request, moment)
+            words = self._words(request, question, moment)
         return self._told(request, found, words)
 
     def _told(self, request: SearchRequest, found: Found, words: Words) -> Found:
@@ -129,26 +132,22 @@ class Searcher:
             return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
         return found
 
-    def _trust(self, request: SearchRequest) -> float:
-        """In what the question's vector will say.
-
-        It takes the question's tokens, which are kept for the embedding.
-        """
-        if request.mode != "hybrid":
-            return 1.0
-        return fusion.trust(self._embedder.tokenizer.letters_per_token(request.query))
+    def _question(self, text: str) -> Question:
+        if (question := self._questions.get(text)) is None:
+            question = Question(text, self._embedder)
+            self._questions.put(text, question)
+        return question
 
     def _moment(self) -> Moment:
         return Moment(self._live.snapshot(), self._database.changes)
 
-    def _words(self, request: SearchRequest, moment: Moment) -> Words:
+    def _words(self, request: SearchRequest, question: Question, moment: Moment) -> Words:
         scope = self._scopes.of(moment.snapshot, request.filter, moment.changes)
         if request.mode == "vector":
             return Words(scope)
         try:
             with self._database.read() as tx:
-                terms = query_terms(request.query)
-                return Words(scope, self._keywords.search(tx, scope, terms, first_of(request.top)))
+                return Words(scope, self._keywords.search(tx, scope, question.terms, first_of(request.top)))
         except KBError as error:
             if request.mode == "fts" or not is_damage(error):
                 raise
