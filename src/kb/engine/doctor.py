@@ -285,13 +285,18 @@ class Doctor:
         return found(wrong, "{n} documents have other passages than they should; the first is document {first}.", fixed)
 
     def _metadata(self, *, fix: bool) -> Finding:
-        """Documents from before metadata was indexed have no passage of it."""
+        """Documents from before metadata was indexed have no passage of it: worth making, but nothing is wrong."""
         with self._database.read() as tx:
             rows = health.without_metadata_passage(tx)
         missing = [row["id"] for row in rows if metadata_text(json.loads(row["metadata"]), row["title"])]
         fixed = sum(self._cut_again(document_id) for document_id in missing) if fix else 0
-        message = "The metadata of {n} documents cannot be searched yet; first document {first}. `kb doctor --fix`."
-        return found(missing, message, fixed)
+        if not missing:
+            return Finding()
+        message = (
+            f"{len(missing)} documents were added before metadata was searched; the first is document {missing[0]}. "
+            "`kb doctor --fix` or `kb reindex` makes theirs findable."
+        )
+        return Finding(message=message, fixed=fixed)
 
     def _metadata_limits(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can say what is to go)
         with self._database.read() as tx:
