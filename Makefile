@@ -64,7 +64,7 @@ fuzz-database: setup
 soak: setup
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
-# The official conformance suite and the inspector, on an open server of their own. Needs npm; two or three minutes.
+# The official conformance suite and the inspector, on an open server of their own. Needs npm; a minute or two.
 conformance: setup
 	$(BIN)/python -m tools.conformance
 
