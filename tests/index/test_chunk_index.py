@@ -1,4 +1,4 @@
-"""The index in memory: snapshots that never change, places that follow their chunks."""
+"""The index in memory: snapshots that never change, rows that follow their chunks."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def test_a_snapshot_stays_as_it_was(chunks: ChunkIndex) -> None:
     assert looked_up(before.row_of_chunk, np.array([10, 20]), before.alive).tolist() == [0, -1]
 
 
-def test_places_follow_chunks_that_are_published_out_of_order(chunks: ChunkIndex) -> None:
+def test_rows_follow_chunks_that_are_published_out_of_order(chunks: ChunkIndex) -> None:
     chunks.replace(1, [500], [1], vectors_of(1))
     chunks.replace(2, [7, 9], [1, 1], vectors_of(2))
     snapshot = chunks.snapshot()

@@ -104,7 +104,7 @@ def test_an_older_moment_stays_as_it_was(held: Held) -> None:
         assert held.cache.of(tx, before, ["heron"])["heron"].counts.tolist() == [1]
 
 
-def test_passages_that_are_published_in_another_order_than_written_are_in_the_order_of_their_places(held: Held) -> None:
+def test_passages_that_are_published_in_another_order_than_written_are_in_the_order_of_their_rows(held: Held) -> None:
     rows = np.ones((1, WIDTH), np.float32)
     with held.database.write() as tx:
         late = documents.reserve(tx)
@@ -172,7 +172,7 @@ def test_no_more_terms_are_looked_at_than_there_may_be(held: Held, monkeypatch: 
 
 
 def test_what_was_read_ahead_follows_what_is_written(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when the tail is folded in: then a term of few postings is forgotten, and one of many is added to."""
+    """Also when the delta is merged: then a term of few postings is forgotten, and one of many is added to."""
     monkeypatch.setattr(postings, "LARGEST_DELTA", 3)
     monkeypatch.setattr(postings, "FEW", 2)
     held.add("heron otter", "heron", "heron reeds")

@@ -1,4 +1,4 @@
-"""Not everybody is scored: the answer is the one that scoring everybody gives."""
+"""Pruning skips rows, and the answer is the same as without it."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -95,7 +95,7 @@ def searchers(
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("tag", [(), ("third",), ("one passage",), ("several",), ("third", "several"), ("nobody",)])
 @pytest.mark.parametrize("top", [1, 10, 100])
-def test_the_answer_is_that_of_scoring_everybody(
+def test_pruning_does_not_change_the_answer(
     searchers: tuple[Searcher, Searcher, Searcher], mode: Mode, question: str, tag: tuple[str, ...], top: int
 ) -> None:
     *quick, exact = (

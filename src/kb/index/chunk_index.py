@@ -1,10 +1,10 @@
 """The published chunks in memory: ids, documents, lengths, vectors and their signs as arrays.
 
-Rebuilt from the database at start and never trusted over it. A change is applied after its commit and before it is
-acknowledged. Readers work on a `Snapshot`, one moment that never changes under them.
+It is rebuilt from the database at start; the database is the truth. A change is applied after its commit and before it
+is acknowledged. Readers work on a `Snapshot`, which never changes.
 
-A chunk has a place, a document has a number; both are given in the order of arrival. The chunks of a document stand
-side by side.
+A chunk has a row, a document has an ordinal; both are given in the order of arrival. The rows of a document are
+adjacent.
 """
 
 import threading
@@ -23,11 +23,11 @@ from kb.store import chunks
 from kb.store.backend import Database, Vector
 
 SPARE = 1024  # rows that an array has room for beyond what it holds
-DOCUMENTS_AT_ONCE = 4096  # whose vectors are added up at a time, so that no second copy of all of them is made
+DOCUMENTS_AT_ONCE = 4096  # documents whose vectors are summed at a time: no second copy of all of them is made
 LOAD_SECONDS = 600
-LONG = 64  # chunks of a document from which on it is added up by itself
-MOST_DEAD = 0.25  # share of removed rows at which the arrays are packed anew
-BOUND_FROM = 4096  # chunks at which it is first measured how far signs can be relied on; again whenever they doubled
+LONG = 64  # a document of more chunks is summed by itself
+MOST_DEAD = 0.25  # share of dead rows at which the arrays are packed
+BOUND_FROM = 4096  # chunks at which the bound of the sign bits is first measured; again whenever they doubled
 
 DocOrds = NDArray[np.int64]
 Fill = Callable[[Vector], None]  # writes the vectors of one document, in order, into its rows
@@ -35,11 +35,11 @@ Fill = Callable[[Vector], None]  # writes the vectors of one document, in order,
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment. What is not `alive` counts for nothing."""
+    """The index at one moment. Rows and documents that are not `alive` take no part."""
 
-    version: int  # another for every other moment
+    version: int  # grows with every change
 
-    # By place: one for each chunk.
+    # By row: one for each chunk.
     chunk_ids: NDArray[np.int64]
     doc_ords: NDArray[np.int32]  # ordinal of the document
     chunk_lengths: NDArray[np.int32]  # terms in the full text
@@ -47,7 +47,7 @@ class Snapshot:
     sign_bits: SignBits
     alive: NDArray[np.bool_]
 
-    # By number: one for each document.
+    # By ordinal: one for each document.
     document_ids: NDArray[np.int64]
     first_rows: NDArray[np.int32]  # row of its first chunk
     sizes: NDArray[np.int32]  # in chunks
@@ -55,10 +55,10 @@ class Snapshot:
     doc_vector_rows: NDArray[np.int32]  # its row in `doc_vectors`; -1 for a document of one chunk
     doc_alive: NDArray[np.bool_]
 
-    # By row: one for each document of several chunks.
-    doc_vectors: Vector  # the direction of all its vectors together
+    # By row of `doc_vectors`: one for each document of several chunks.
+    doc_vectors: Vector  # mean of its chunks without metadata, as a unit vector
     doc_sign_bits: SignBits
-    doc_vector_ords: NDArray[np.int32]  # whose it is
+    doc_vector_ords: NDArray[np.int32]  # ordinal of the document
 
     bound: Bound
     newest: int  # highest chunk id; a higher one is not in here
@@ -69,22 +69,22 @@ class Snapshot:
     ord_of_document: NDArray[np.int32]  # document id → ordinal, likewise
 
     def doc_ords_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The number of each document, -1 where it has none."""
+        """The ordinal of each document, -1 if it is not here."""
         return looked_up(self.ord_of_document, document_ids, self.doc_alive)
 
     def rows_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The place of each chunk, -1 where it has none."""
+        """The row of each chunk, -1 if it is not here."""
         return looked_up(self.row_of_chunk, chunk_ids, self.alive)
 
     def rows_of(self, doc_ords: NDArray[np.integer[Any]]) -> Rows:
-        """Every place of these documents."""
+        """Every row of these documents."""
         sizes = self.sizes[doc_ords]
         ends = np.cumsum(sizes, dtype=np.int64)
         return np.repeat(self.first_rows[doc_ords] - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def looked_up(where: NDArray[np.int32], ids: NDArray[np.int64], alive: NDArray[np.bool_]) -> NDArray[np.int32]:
-    # An id or a place beyond the end belongs to a later moment.
+    # An id or a row beyond the end belongs to a later snapshot.
     found = where.take(ids, mode="clip")
     if len(ids) and ids.max() >= len(where):
         found[ids >= len(where)] = -1
@@ -95,10 +95,10 @@ def looked_up(where: NDArray[np.int32], ids: NDArray[np.int64], alive: NDArray[n
 
 
 class Columns:
-    """Arrays that grow together by appending. Rows beyond the count are in nobody's snapshot."""
+    """Arrays that grow together by appending. No snapshot holds rows beyond its count."""
 
     def __init__(self, room: int, **kinds: tuple[Any, tuple[int, ...]]) -> None:
-        """`kinds`: the type of each column, and what follows the number of rows in its shape."""
+        """`kinds`: the type of each column, and the shape of one row."""
         self.count = 0
         self._held = {name: np.zeros((room + SPARE, *shape), kind) for name, (kind, shape) in kinds.items()}
 
@@ -106,7 +106,7 @@ class Columns:
         return self._held[name][: self.count]
 
     def extend(self, count: int) -> slice:
-        """Room for as many more rows, and where they are."""
+        """Make room for this many more rows, and return their slice."""
         start, self.count = self.count, self.count + count
         for name, column in self._held.items():
             if self.count > len(column):  # half as much again; readers keep the old array
@@ -122,23 +122,23 @@ class Columns:
 
 
 class ChunkIndex:
-    """Grows by appending; what is removed stays as a dead row until enough are dead to pack the arrays."""
+    """Grows by appending. A removed chunk stays as a dead row until enough rows are dead to pack the arrays."""
 
     def __init__(self, dimensions: int, *, awaiting_reindex: bool = False) -> None:
-        self._awaiting = awaiting_reindex  # the index in the file is of no use; a new one is on its way
+        self._awaiting = awaiting_reindex  # the stored index cannot be used; a new one is being made
         self._loaded = threading.Event()
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
         self._dimensions = dimensions
-        self.without_vector = 0  # chunks that had none, or none that can be used, when they were loaded
+        self.without_vector = 0  # chunks loaded without a usable vector
         self._version = 0
         self._reset()
         self._publish()
 
     def load(self, database: Database) -> None:
-        """Read everything. Changes that are committed meanwhile wait and are then applied on top.
+        """Read everything. Changes that are committed meanwhile wait, and are then applied on top.
 
-        May be called again when it failed: what was committed in between is in the database by then.
+        May be called again after a failure: it then reads what was committed in between.
         """
         self._loaded.clear()
         try:
@@ -164,7 +164,7 @@ class ChunkIndex:
 
     @property
     def problem(self) -> str | None:
-        """Why there is nothing to search in, if so."""
+        """Why the index cannot be searched; None if it can."""
         if self._awaiting and not self._loaded.is_set():
             return "The index has to be made anew; `kb jobs` shows how far it is, `kb reindex` starts it."
         if self._failure is not None:
@@ -198,9 +198,9 @@ class ChunkIndex:
         vectors: Vector | Fill,
         of_metadata: Sequence[bool] = (),
     ) -> None:
-        """The new chunks of a document; `of_metadata` tells those made from its metadata, which are the last ones.
+        """Replace the chunks of a document. `of_metadata` marks those made from its metadata, which come last.
 
-        The vectors of a large document need not be held twice: they can also be written where they belong.
+        `vectors` may be a function that writes them into the rows: a large document's are then not held twice.
         """
         if self._ready():
             self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
@@ -214,7 +214,7 @@ class ChunkIndex:
         vectors: Vector,
         of_metadata: Sequence[bool] = (),
     ) -> None:
-        """The new chunks of many documents at once; `owner_ids` says whose each chunk is."""
+        """Replace the chunks of many documents at once. `owner_ids` has the document of each chunk."""
         self._replace(document_ids, owner_ids, chunk_ids, terms, vectors, of_metadata)
         self._loaded.set()
 
@@ -231,7 +231,7 @@ class ChunkIndex:
                 self._publish()
 
     def _ready(self) -> bool:
-        """Whether there is an index to change; one that is being made anew takes what is in the database then."""
+        """Whether there is an index to change. One that is being made anew reads the database at its end."""
         if not self._awaiting:
             self._loaded.wait(LOAD_SECONDS)
         return self._loaded.is_set() and self._failure is None
@@ -245,7 +245,7 @@ class ChunkIndex:
             raise Unavailable(f"{self.problem} Try again in a moment.")
 
     def _reset(self, chunks: int = 0, documents: int = 0, doc_vectors: int = 0) -> None:
-        """Empty, with room for this much; readers keep what they see until the next `_publish`."""
+        """Make the arrays empty, with room for this much. Readers keep their snapshot until the next `_publish`."""
         vectors, sign_bits = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
         self._chunks = Columns(
             chunks,
@@ -277,7 +277,7 @@ class ChunkIndex:
         self._sampled = BOUND_FROM
 
     def _measured_bound(self) -> Bound:
-        """As far as the signs of the vectors held can be relied on."""
+        """The bound that fits the vectors held."""
         return Bound(self._dimensions, spread(self._chunks["vectors"]))
 
     def _replace(
@@ -311,7 +311,7 @@ class ChunkIndex:
         terms: NDArray[np.int32],
         of_metadata: NDArray[np.bool_],
     ) -> tuple[NDArray[np.int64], slice]:
-        """Whole documents, but for their vectors: the order in which these are to be written, and where."""
+        """Append whole documents without their vectors. Return the order in which to write these, and their slice."""
         order = np.argsort(owner_ids, kind="stable")
         owner_ids, chunk_ids, terms, of_metadata = owner_ids[order], chunk_ids[order], terms[order], of_metadata[order]
         starts = starts_of(owner_ids)
@@ -343,9 +343,9 @@ class ChunkIndex:
         return order, new
 
     def _take_in(self, new: slice) -> None:
-        """What follows from the vectors of new chunks: their signs, and the directions of their documents.
+        """Compute what follows from the vectors of new chunks: sign bits and document vectors.
 
-        Metadata does not turn a document's direction: a short note would else be found less well for having an author.
+        A document's vector leaves out chunks of metadata: else a short note with an author would be found less well.
         """
         vectors = self._chunks["vectors"]
         self._chunks["sign_bits"][new] = pack(vectors[new])
@@ -368,7 +368,7 @@ class ChunkIndex:
         doc_ords = doc_ords[doc_ords >= 0]
         if not len(doc_ords):
             return
-        # Who reads an older moment goes on finding the old number of a document that gets a new one.
+        # Copied, since older snapshots go on using the old ordinals.
         self._ord_of_document = self._ord_of_document.copy()
         self._documents["doc_alive"][doc_ords] = False
         for first, size in zip(
@@ -382,7 +382,7 @@ class ChunkIndex:
             self._pack()
 
     def _pack(self) -> None:
-        """The same without the dead rows."""
+        """Rebuild the arrays without the dead rows."""
         old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
         owner_ids = self._documents["document_ids"][old["doc_ords"][keep]]
         self._reset(len(keep), self._document_count)
@@ -403,7 +403,7 @@ class ChunkIndex:
             **{name: self._chunks[name] for name in by_row},
             **{name: self._documents[name] for name in by_doc_ord},
             **{name: self._doc_vectors[name] for name in by_doc_vector},
-            # What dies later stays alive for whoever is reading now.
+            # Copied: what dies later stays alive in this snapshot.
             alive=self._chunks["alive"].copy(),
             doc_alive=self._documents["doc_alive"].copy(),
             bound=self._bound,
@@ -417,7 +417,7 @@ class ChunkIndex:
 
 
 def noted(where: NDArray[np.int32], ids: NDArray[np.int64], values: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-    """`where`, longer if need be, with these entries."""
+    """`where` with these entries; a longer copy if they do not fit."""
     highest = int(ids.max(initial=0))
     if highest >= len(where):
         more = np.full(max(highest + 1 - len(where), len(where) // 2), -1, np.int32)

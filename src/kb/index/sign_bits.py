@@ -1,8 +1,8 @@
 """Sign bits of vectors: a bound on the cosine to every one of them, at a thirtieth of the bytes.
 
-The share of dimensions whose signs differ follows the angle between two vectors: it is the angle's share of a half
-turn, give or take what chance does to as many coin tosses. So a distance in bits says how large the cosine can be at
-most, and only those that may matter are looked at exactly. Figures: docs/decisions/010.
+The share of dimensions whose signs differ estimates the angle between two vectors, as a share of a half turn; its error
+is that of as many coin tosses. So a distance in bits bounds the cosine from above, and exact cosines are needed only
+for rows whose bound is high enough. Figures: docs/decisions/010.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +15,12 @@ from kb.index import kernels
 from kb.index.kernels import Distances, Rows, SignBits
 from kb.store.backend import Vector
 
-LUCK = 2.5  # standard deviations that a bound allows for; one in 160 is off by more, and few of those matter
-SAMPLE = 256  # vectors by which it is checked that these coins are fair
-BLOCK = 131_072  # rows that are packed at a time, so that what is in between stays small
+LUCK = 2.5  # standard deviations that a bound allows for; 1 in 160 exceeds it, and few of those matter
+SAMPLE = 256  # vectors by which the error is measured
+BLOCK = 131_072  # rows that are packed at a time, to bound the memory of intermediate arrays
 WORD = 64
-LEAST_SHARE = 150_000  # rows for which it is worth waking up another core
-PICKING = 2  # how much longer a row takes that is picked from among others
+LEAST_SHARE = 150_000  # rows for which another core is worth its start
+PICKING = 2  # how much longer a row takes when rows are picked instead of scanned
 CORES = usable_cores()
 THREADS = ThreadPoolExecutor(CORES, "signs")
 
@@ -37,7 +37,7 @@ def pack(vectors: Vector) -> SignBits:
 
 
 def distances(sign_bits: SignBits, question: SignBits, at: Rows | None = None) -> Distances:
-    """In how many bits each row, or each at `at`, differs from the question; on several cores where there are many."""
+    """Number of bits in which each row, or each row at `at`, differs from the question. Many rows use several cores."""
     count = len(sign_bits) if at is None else len(at)
     share = max(-(-count // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
     if count <= share:
@@ -55,7 +55,7 @@ def distances(sign_bits: SignBits, question: SignBits, at: Rows | None = None) -
 
 
 class Bound:
-    """How large the cosine can be at each distance."""
+    """The largest cosine possible at each distance."""
 
     def __init__(self, dimensions: int, spread: float = 1.0) -> None:
         share = np.linspace(0, 1, 4096)
@@ -65,15 +65,15 @@ class Bound:
         self.cosines: NDArray[np.float32] = np.cos(np.pi * at).astype(np.float32)  # by distance
 
     def reach(self, cosine: float) -> int:
-        """The largest distance at which this cosine is possible; -1 when it is at none."""
+        """The largest distance at which this cosine is possible; -1 if there is none."""
         return int(np.count_nonzero(self.cosines >= np.float32(cosine))) - 1
 
 
 def spread(vectors: Vector) -> float:
-    """How much more than chance the distances of some of these vectors stray from their angles; at least 1.
+    """How much larger than by chance the error of the distances is, measured on a sample; at least 1.
 
-    It is 1 for the model that comes with kb. Of a model whose dimensions say the same as each other, bits say less,
-    and bounds must be wider.
+    It is 1 for the model that comes with kb. A model whose dimensions correlate has fewer independent bits, and needs
+    wider bounds.
     """
     some = vectors[:: max(1, len(vectors) // SAMPLE)][:SAMPLE]
     some = some[np.any(some != 0, axis=1)]

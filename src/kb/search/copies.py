@@ -1,7 +1,6 @@
-"""Passages that say the same: the best one is a result, and the others are named with it.
+"""Passages with the same text: the best one is a result, and the others are named with it.
 
-The same text is told by a key that the store keeps for each chunk. Most passages have no copy, and the store says so
-together with the passage: nothing more is looked up for them.
+The store keeps a key of each chunk's text. A passage without copies has no such key, and needs no lookup.
 """
 
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from kb.store import chunks
 from kb.store.backend import Database
 from kb.store.chunks import Passage
 
-NAMED = 10  # copies of a passage; of the others, the answer says how many there are
+NAMED = 10  # copies of a passage that are named; the others are counted
 
 Ids = NDArray[np.int64]
 
@@ -34,18 +33,18 @@ class Copies:
         self._left_out: set[int] = set()
 
     def left_out(self, chunk_id: int) -> bool:
-        """Whether a result that was taken before says the same."""
+        """Whether an earlier result has the same text."""
         return chunk_id in self._left_out
 
     def look_up(self, found: Iterable[Passage]) -> None:
-        """Find out which chunks say the same as these."""
+        """Look up the copies of these passages."""
         keys = {passage.copies_key for passage in found if passage.copies_key is not None}
         if unknown := [key for key in keys if key not in self._by_key]:
             for key, ids in chunks.with_text_keys(self._database, unknown).items():
                 self._by_key[key] = self._within(np.array(ids, np.int64))
 
     def take(self, chunk_id: int, passage: Passage) -> None:
-        """Make a passage a result: its copies are left out from now on."""
+        """Make a passage a result. Its copies are left out from now on."""
         if passage.copies_key is None:
             return
         ids = self._by_key[passage.copies_key]
@@ -78,7 +77,7 @@ class Copies:
         return np.sort(ids[self._scope.holds.take(rows)])
 
     def _ordered(self, ids: Ids, chunk_id: int) -> Ids:
-        """Other documents first, each once, before they are named again; then by id."""
+        """Order copies: the first of each other document, then all the rest; each by id."""
         snapshot = self._scope.snapshot
         doc_ords = snapshot.doc_ords.take(snapshot.rows_of_chunks(ids))
         (own,) = snapshot.doc_ords.take(snapshot.rows_of_chunks(np.array([chunk_id])))

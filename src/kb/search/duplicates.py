@@ -1,4 +1,4 @@
-"""Notes that say nearly the same, from the vectors in memory.
+"""Pairs of notes with nearly the same meaning, by their vectors in memory.
 
 Every pair is compared, block by block, so memory stays bounded; the time grows with the square of the number of notes.
 """
@@ -18,14 +18,14 @@ BLOCK = 2048  # notes on each side of one product: 16 MB
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Equal length; `a` and `b` are places in a list of notes, `a` the smaller."""
+    """Arrays of equal length. `a` and `b` are positions in a list of notes, `a` the smaller."""
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
     similarity: NDArray[np.float32]
 
     def best(self, limit: int) -> "Pairs":
-        """The most similar first; ties by place, so that none of them is a matter of luck."""
+        """The most similar first; ties by position, so that the order is always the same."""
         at = np.lexsort((self.b, self.a, -self.similarity))[:limit]
         return Pairs(self.a[at], self.b[at], self.similarity[at])
 
@@ -58,7 +58,7 @@ def duplicates(database: Database, live: ChunkIndex, min_similarity: float, limi
 
 
 def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Vector, NDArray[np.bool_]]:
-    """Of each note that has chunks: its id and the direction of all its vectors; and which those are."""
+    """Id and document vector of each note that has chunks, and a mask of these notes among the wanted ones."""
     doc_ords = snapshot.doc_ords_of(wanted)
     there = doc_ords >= 0
     vector_rows, first = snapshot.doc_vector_rows[doc_ords[there]], snapshot.first_rows[doc_ords[there]]
@@ -68,11 +68,11 @@ def note_vectors(snapshot: Snapshot, wanted: NDArray[np.int64]) -> tuple[NDArray
 
 
 def similar(vectors: Vector, contents: NDArray[np.int64], least: float, limit: int) -> Pairs:
-    """The most similar pairs. `contents` is the same number for the same text."""
+    """The most similar pairs. Notes with the same text have the same number in `contents`."""
     pairs = same(contents, limit)
     for top in range(0, len(vectors), BLOCK):
         for left in range(top, len(vectors), BLOCK):
-            # Once there are enough pairs, only what beats the last of them counts.
+            # Once there are enough pairs, a further one must beat the last of them.
             threshold = max(least, float(pairs.similarity[-1])) if len(pairs.a) == limit else least
             scores = np.minimum(vectors[top : top + BLOCK] @ vectors[left : left + BLOCK].T, np.float32(1))
             a, b = np.nonzero(scores >= np.float32(threshold))
@@ -84,7 +84,7 @@ def similar(vectors: Vector, contents: NDArray[np.int64], least: float, limit: i
 
 
 def same(contents: NDArray[np.int64], limit: int) -> Pairs:
-    """Pairs with the same text, as many as are asked for."""
+    """Up to `limit` pairs with the same text."""
     order = np.argsort(contents, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(contents[order])) + 1)
     found: list[tuple[int, int]] = []

@@ -1,7 +1,6 @@
-"""What a search may answer from: the documents within its filter, at one moment.
+"""The documents within the filter of a search, in one snapshot.
 
-Working out which those are takes longer than searching them, so the last few answers are kept for as long as nothing
-is written.
+Computing a scope takes longer than searching it, so the latest ones are cached until something is written.
 """
 
 from dataclasses import dataclass
@@ -19,18 +18,18 @@ from kb.store import documents
 from kb.store.backend import Database, Vector
 
 KEPT = 32
-SIDE_BY_SIDE = 2048  # chunks whose vectors (3 MB at 384 dimensions) are kept with the scope
+SIDE_BY_SIDE = 2048  # chunks up to which a scope keeps a copy of its vectors (3 MB at 384 dimensions)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The documents and chunks that take part, and what is usual among them."""
+    """The documents and chunks that take part, and their statistics for BM25."""
 
     snapshot: Snapshot
-    doc_ords: DocOrds | None  # of the documents; None for every one that is alive
+    doc_ords: DocOrds | None  # ascending; None for every document that is alive
     rows: Rows | None  # of their chunks, likewise
-    holds: NDArray[np.bool_]  # by place
-    holds_document: NDArray[np.bool_]  # by number
+    holds: NDArray[np.bool_]  # by row
+    holds_document: NDArray[np.bool_]  # by ordinal
     chunks: int
     documents: int
     terms: int
@@ -38,7 +37,7 @@ class Scope:
 
     @property
     def is_everything(self) -> bool:
-        """Whether there is nothing at all that does not take part."""
+        """Whether every row of the snapshot takes part; dead rows do not."""
         return self.chunks == len(self.snapshot.chunk_ids)
 
     @property
@@ -55,12 +54,12 @@ class Scope:
 
     @cached_property
     def vectors(self) -> Vector | None:
-        """Those of its chunks side by side, where they are not many: who asks on within a filter asks all of them."""
+        """Contiguous copy of a small scope's vectors: repeated filtered queries read all of it."""
         return None if self.rows is None or self.chunks > SIDE_BY_SIDE else self.snapshot.vectors[self.rows]
 
     @cached_property
     def every_doc_vector_row(self) -> Rows:
-        """The rows of `wholes` of its documents."""
+        """Rows of its documents in `doc_vectors`."""
         doc_ords = nonzero(self.snapshot.doc_alive) if self.doc_ords is None else self.doc_ords
         vector_rows = self.snapshot.doc_vector_rows.take(doc_ords)
         return vector_rows.take(nonzero(vector_rows >= 0)).astype(np.int64)

@@ -1,8 +1,8 @@
-"""One score from both legs, each trusted as far as it deserves.
+"""One score from both legs, each weighted by how far it can be trusted.
 
-Scores are fused, not ranks: ranks throw away how sure each leg is, and fail where one leg is blind. BM25 has no upper
-end, so it is bent into 0..1 by an absolute scale; the cosine is one already. Where the question is about words that
-the model's vocabulary does not know, the cosine is noise and hardly counts. Figures: docs/decisions/005 and 006.
+Scores are fused, not ranks: ranks lose how sure each leg is, and fail where one leg finds nothing. BM25 has no upper
+limit, so an absolute scale maps it to 0..1; the cosine needs none. If the model's vocabulary does not know the words of
+a question, the cosine is noise and hardly counts. Figures: docs/decisions/005 and 006.
 """
 
 import math
@@ -16,21 +16,21 @@ BM25_HALF = 7.0  # the BM25 score that counts as half sure
 KEYWORD_WEIGHT = 1.5  # against at most 1 for the cosine
 BLIND, SEEING = 1.5, 4.0  # letters of the question in a token: spelt out letter by letter, and whole words
 LEAST_TRUST = 0.05  # so that the cosine still settles the order where keywords say nothing
-SECOND = 0.9  # what a passage counts when a better one of the same document is there already
+SECOND = 0.9  # factor of a passage whose document has a better one
 
 
 def trust(letters_per_token: float) -> float:
-    """How far the dense leg can be trusted with a question."""
+    """How far the dense leg can be trusted with a question: 0.05 to 1."""
     return min(max((letters_per_token - BLIND) / (SEEING - BLIND), LEAST_TRUST), 1.0)
 
 
 def sureness(bm25: Scores) -> Scores:
-    """BM25 as a share of 1."""
+    """BM25 mapped to 0..1."""
     return bm25 / (bm25 + BM25_HALF)
 
 
 def fused(bm25: Scores, cosine: Scores, trust: float) -> Scores:
-    """The weighted mean."""
+    """Weighted mean of both legs."""
     weights = KEYWORD_WEIGHT + trust
     return (KEYWORD_WEIGHT / weights) * sureness(bm25) + (trust / weights) * cosine
 

@@ -1,9 +1,8 @@
 """The keyword leg: BM25 of each passage and of its whole document, over the postings of the question's terms.
 
-What a passage is worth is the geometric mean of the two: a passage that holds the words in a document that is about
-them wins over one that mentions them in passing, and a passage without any of them is worth nothing. How rare a word
-is, and how long a text usually is, is told among what the filter lets through: within one conversation, the names of
-those who speak say nothing. Figures: docs/decisions/006.
+The score of a passage is the geometric mean of the two: a passage with the words, in a document about them, wins over
+one that mentions them in passing; a passage without any of them scores 0. Rarity and mean length are those within the
+filter: within one conversation, the names of its speakers are not rare. Figures: docs/decisions/006.
 """
 
 import math
@@ -27,38 +26,36 @@ from kb.store.backend import Database, Transaction
 
 K1 = 1.2
 B = 0.75
-ROUNDING = 1 - 1e-5  # so that nobody is missed for the last digits of a product
-FREQUENT = 500  # chunks that hold a term: of more, it takes a while to tell where they are
-AT_ONCE = 64  # others that are read together
-MOST_TERMS = 250_000  # that are read ahead
+ROUNDING = 1 - 1e-5  # so that no row is lost to rounding
+FREQUENT = 500  # chunks with a term from which on its postings are also resolved ahead
+AT_ONCE = 64  # rarer terms that are read together
+MOST_TERMS = 250_000  # terms that are read ahead
 MOST_FREQUENT = 0.8 * HELD_POSTINGS  # what frequent terms may take of the memory; the rest is for the others
 
 Scores = NDArray[np.float32]
 
 
 class Keywords:
-    """What the keyword leg says about every place of a scope, and which the best are: so many, and seldom many more."""
+    """Keyword scores of every row of a scope, and the best rows: at least `count`, and seldom many more."""
 
     def __init__(self, scope: Scope, terms: dict[str, ResolvedPostings], count: int) -> None:
-        self.terms = terms  # where each known term occurs, also outside the scope
+        self.terms = terms  # postings of each known term, also outside the scope
         self._doc_ords = scope.snapshot.doc_ords
-        self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by place
-        self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # by number of the document
+        self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by row
+        self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # BM25 by document ordinal
         for at in terms.values():
             self._add(at, scope)
-        # Where any term occurs within the scope, and what the best of them reach.
+        # Every row of the scope in which any term occurs.
         self.hits = Scored(*kernels.hits(self._passages, self._whole, self._doc_ords, scope.rows))
         self.look_for(count)
 
     def look_for(self, count: int) -> None:
-        """Tell the best: this many, and whoever is level with the last."""
+        """Determine the best rows: this many, and those that tie with the last."""
         self.level = float(level_of(self.hits.scores, count)) if len(self.hits.rows) > count else 0.0
         self.best = self.reaching(self.level)
 
     def _add(self, at: ResolvedPostings, scope: Scope) -> None:
-        if (
-            scope.rows is None or scope.doc_ords is None
-        ):  # worked out once for all searches without a filter at this moment
+        if scope.rows is None or scope.doc_ords is None:  # kept for every search of this snapshot without a filter
             at.impacts = passages, whole = at.impacts or impacts(at, scope)
         else:
             at = at.within(Members(scope.rows, scope.holds), Members(scope.doc_ords, scope.holds_document))
@@ -68,12 +65,12 @@ class Keywords:
 
     @property
     def anywhere(self) -> int:
-        """How many chunks hold any of the terms, within the scope or not."""
+        """Number of chunks with any of the terms, within the scope or not."""
         held = [at.rows for at in self.terms.values()]
         return len(np.unique(np.concatenate(held))) if held else 0
 
     def scores(self, rows: Rows) -> Scores:
-        """0 where no term occurs."""
+        """Score of each row; 0 if no term occurs."""
         scores: Scores = np.sqrt(self._passages.take(rows) * self._whole.take(self._doc_ords.take(rows)))
         return scores
 
@@ -81,7 +78,7 @@ class Keywords:
         return int(np.count_nonzero(self.hits.scores > np.float32(score)))
 
     def reaching(self, score: float, below: float = math.inf) -> Scored:
-        """Every place with a term whose score is this large, without those who reach `below`."""
+        """Every row with a term whose score is at least `score` and less than `below`."""
         scores = self.hits.scores
         large = scores >= np.float32(score * ROUNDING)
         if below < math.inf:
@@ -99,7 +96,7 @@ class KeywordIndex:
         return self._postings.size
 
     def clear(self) -> None:
-        """Forget all of it: the full text was changed behind its back."""
+        """Forget all postings: the full-text index was changed by other means."""
         self._postings.clear()
 
     @property
@@ -108,10 +105,10 @@ class KeywordIndex:
         return self._warmed != self._postings.times_forgotten
 
     def warm(self, database: Database, live: ChunkIndex, stopping: Event) -> None:
-        """Read postings before somebody asks for them, as far as there is room.
+        """Read postings ahead of searches, as far as there is room.
 
-        Frequent terms come first, as they take longest: the most frequent last, as what was used last is what stays in
-        memory longest. Of the others there are many, and each takes little room.
+        Frequent terms come first, as they take longest to read; the most frequent of them last, as the cache keeps
+        longest what was used last. The others are many, and each takes little room.
         """
         with database.read() as tx:
             vocabulary = takewhile(lambda _: not stopping.is_set(), tx.fulltext.vocabulary())
@@ -141,13 +138,13 @@ class KeywordIndex:
 
 
 def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:
-    """The first of these terms, each with the number of its postings, that can be held together."""
+    """The first of these terms, given with the number of their postings, that fit into the room together."""
     taken = np.cumsum([chunks + ENTRY for _, chunks in terms])
     return [term for term, _ in terms[: int(np.searchsorted(taken, room, side="right"))]]
 
 
 def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
-    """What one term adds to each passage and to each document that holds it."""
+    """What one term adds to the score of each passage and of each document with it."""
     snapshot = scope.snapshot
     return (
         bm25(at.counts, snapshot.chunk_lengths, at.rows, scope.mean_length, scope.chunks),
@@ -162,7 +159,7 @@ def bm25(
     mean_length: float,
     of: int,
 ) -> Scores:
-    """Of one term in the texts that hold it, which are at `at`; `lengths` and `of` are about all texts."""
+    """BM25 of one term in the texts at `at`, which hold it. `lengths` and `of` are those of all texts."""
     rarity = math.log1p((of - len(at) + 0.5) / (len(at) + 0.5))
     often = occurrences.astype(np.uint32, copy=False)
     return kernels.saturated(often, lengths, at, K1 * B / mean_length, K1 * (1 - B), rarity * (K1 + 1))

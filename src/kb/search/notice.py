@@ -1,4 +1,4 @@
-"""Why a search came back empty: one sentence or two, never silence."""
+"""Why a search found nothing, in one or two sentences."""
 
 from typing import TYPE_CHECKING
 

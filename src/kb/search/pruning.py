@@ -1,9 +1,9 @@
-"""Whom to score: everybody who could be among the best.
+"""Pruning: score only the rows that can be among the best.
 
-A few likely ones are scored first. The last of the best of them is the bar: whoever cannot reach it is left out unseen.
-Where the best by keywords set a bar that no meaning alone can reach, which is so for most questions in words that are
-known here, whoever lacks the words is left out for certain. In a large scope the signs of vectors bound the cosines of
-the others; bounds hold but for rare chance (figures: docs/decisions/010). Scores are exact.
+A few likely rows are scored first. The score of the k-th best of them is the threshold; a row that cannot reach it is
+skipped. For most questions whose words occur here, the best rows by keywords set a threshold that no cosine alone can
+reach: then every row without the words is skipped, for certain. In a large scope sign bits bound the cosines of the
+others; these bounds fail rarely (figures: docs/decisions/010). Scores are exact.
 """
 
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from kb.search.keyword import Keywords, Scores
 from kb.search.ranking import Scored, kth_best, kth_best_diversified, top_k_diversified, top_k_with_ties
 from kb.search.vector import MOST, Dense
 
-EXACT_UP_TO = 8192  # chunks among which nothing is left to chance: scoring each takes a millisecond at most
-HANDFUL = 1024  # chunks that are scored before it could be said which of them need not be
-MARGIN = 1e-5  # so that nobody is missed for the last digits of a score
-FIRST = 64  # likely ones of each leg that are scored to set the bar
+EXACT_UP_TO = 8192  # chunks up to which no bound is used: scoring all takes a millisecond at most
+HANDFUL = 1024  # chunks up to which scoring all is faster than pruning
+MARGIN = 1e-5  # so that no row is lost to rounding
+FIRST = 64  # likely rows of each leg that are scored to set the threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """What each leg says about a question; None where the mode does without it."""
+    """Both legs of a search; None for a leg that the mode does not use."""
 
     scope: Scope
     keywords: Keywords | None
@@ -34,14 +34,14 @@ class Legs:
     trust: float
 
     def scored(self, rows: Rows) -> Scored:
-        """As the answer shows them: below zero is as good as zero."""
+        """Score these rows, as the answer shows them: between 0 and 1."""
         if self.keywords is None:
             assert self.dense is not None
             return Scored(rows, shown(self.dense.cosines(rows)))
         return self.scored_hits(Scored(rows, self.keywords.scores(rows)))
 
     def scored_hits(self, hits: Scored) -> Scored:
-        """The same of places of which it is known what keywords say."""
+        """The same for rows whose keyword scores are known."""
         if self.dense is None:
             return Scored(hits.rows, fusion.sureness(hits.scores))
         cosines = self.dense.with_documents(hits.rows)
@@ -51,7 +51,7 @@ class Legs:
         return (top_k_diversified if self._diversified else top_k_with_ties)(found, self.scope.snapshot, count)
 
     def threshold(self, likely: Scored, top: int) -> float:
-        """What a place must reach to be among the best: the more are scored, the higher it can only get."""
+        """The score that a row must reach to be among the best. Scoring more rows can only raise it."""
         if self._diversified:
             return kth_best_diversified(likely, self.scope.snapshot, top)
         return kth_best(likely, top)
@@ -62,12 +62,12 @@ class Legs:
 
     @property
     def matches(self) -> int:
-        """How many chunks are an answer, if only a bad one."""
+        """Number of chunks that match at all."""
         return self.scope.chunks if self.dense or not self.keywords else len(self.keywords.hits.rows)
 
 
 def score_all(legs: Legs, _: int = 0) -> Scored:
-    """All that are an answer, without any shortcut."""
+    """Score every match, without pruning."""
     if legs.dense is None:
         assert legs.keywords is not None
         return legs.scored_hits(legs.keywords.hits)
@@ -75,9 +75,9 @@ def score_all(legs: Legs, _: int = 0) -> Scored:
 
 
 def prune(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
-    """A superset of the `top` best: for certain in a scope of so many chunks, but for rare chance in a larger one.
+    """Score a superset of the `top` best rows: always up to `exact_up_to` chunks, and with rare misses beyond.
 
-    The best by keywords must be known, as many as `first_of` says.
+    `legs.keywords.best` must hold at least `first_of(top)` rows.
     """
     if legs.dense is None:
         assert legs.keywords is not None
@@ -100,35 +100,35 @@ def prune(legs: Legs, top: int, exact_up_to: int = EXACT_UP_TO) -> Scored:
 def by_meaning(legs: Legs, dense: Dense, top: int) -> Scored:
     likely = legs.scored(dense.likely(first_of(top)))
     threshold = legs.threshold(likely, top)
-    if threshold <= 0:  # anybody is as good as the last
+    if threshold <= 0:  # every row reaches it
         return score_all(legs)
     near = dense.reaching(threshold)
-    # Both are all up to some distance, so one holds the other.
+    # Each holds all rows up to some distance, so the larger one holds the other.
     return legs.scored(near) if len(near) > len(likely.rows) else likely
 
 
 def by_both(legs: Legs, dense: Dense, keywords: Keywords, by_words: Rows, top: int) -> Scored:
-    """Where meaning may do without keywords. `by_words`: likely ones."""
+    """For a threshold that a cosine alone can reach. `by_words`: the likely rows by keywords."""
     likely = distinct(by_words, dense.likely(first_of(top)))
     threshold = legs.threshold(legs.scored(likely), top)
     if threshold <= 0:
         return score_all(legs)
-    # With keywords: the nearest of all cannot make up for too few of them.
+    # With keywords: even the largest cosine cannot make up for a lower BM25 score.
     hits = keywords.reaching(fusion.bm25_for(threshold, dense.most(), legs.trust))
-    # Without: the mean of two cosines has to do alone, and then one of them is at least as large as that.
+    # Without: the mean of two cosines must reach the threshold alone, so one of them is at least as large.
     alone = fusion.cosine_for(threshold, legs.trust)
     with_words = within_bounds(legs, dense, hits, threshold).rows
     return legs.scored(distinct(likely, with_words, dense.reaching(alone), dense.documents_reaching(alone)))
 
 
 def within_bounds(legs: Legs, dense: Dense, hits: Scored, threshold: float) -> Scored:
-    """Those of them who may reach the bar."""
+    """Those hits that can reach the threshold."""
     needed = fusion.cosines_for(threshold - MARGIN, hits.scores, legs.trust)
     return hits.at(dense.within_reach(hits.rows, needed))
 
 
 def first_of(top: int) -> int:
-    """How many likely ones set the bar."""
+    """Number of likely rows that set the threshold."""
     return max(FIRST, 2 * top)
 
 

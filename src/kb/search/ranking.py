@@ -1,4 +1,4 @@
-"""The best of what was scored, in an order that leaves nothing to luck."""
+"""The best of the scored rows, always in the same order."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ from kb.index.chunk_index import Snapshot
 from kb.index.kernels import Rows
 from kb.search import fusion
 
-SORTED = 256  # at once: sooner than the best of them would be picked
+SORTED = 256  # rows up to which sorting all is faster than selecting the best first
 
 
 class Scored(NamedTuple):
-    """Places with their scores."""
+    """Rows with their scores."""
 
     rows: Rows
     scores: NDArray[np.float32]
@@ -26,22 +26,21 @@ class Scored(NamedTuple):
         return Scored(self.rows.take(some), self.scores.take(some))
 
     def joined(self, others: "Scored") -> "Scored":
-        """Both, which have none in common."""
+        """Both together. They must have no row in common."""
         return Scored(np.concatenate((self.rows, others.rows)), np.concatenate((self.scores, others.scores)))
 
 
 def top_k_with_ties(found: Scored, snapshot: Snapshot, count: int) -> Scored:
-    """At least the best, and who is level with the last of them, best first; ties by chunk id."""
+    """Top k and the rows that tie with the last of them, or a few more; best first, ties by chunk id."""
     if len(found.rows) > max(count, SORTED):
         found = found.where(found.scores >= np.partition(found.scores, -count)[-count])
     return found.at(np.lexsort((snapshot.chunk_ids.take(found.rows), -found.scores)))
 
 
 def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
-    """So many of the best, after the scores of a document's further passages were lowered.
+    """Top k after the per-document penalty.
 
-    Lowering never raises anybody, so who is not among the best before it may be left out once enough of those are
-    still better afterwards.
+    A penalty never raises a score: once k penalised scores beat the last unpenalised one, no deeper row can get in.
     """
     depth = 2 * count
     while True:
@@ -54,18 +53,18 @@ def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
 
 
 def kth_best(found: Scored, count: int) -> float:
-    """The score that so many reach; 0 where there are not as many."""
+    """The score of the k-th best; 0 if there are fewer."""
     return float(np.partition(found.scores, -count)[-count]) if len(found.scores) >= count else 0.0
 
 
 def kth_best_diversified(found: Scored, snapshot: Snapshot, count: int) -> float:
-    """The score of the last that `top_k_diversified` finds, without their order; likewise."""
+    """The score of the last row that `top_k_diversified` returns; 0 if there are fewer."""
     ranked = found.at((-found.scores).argsort())
     return kth_best(Scored(ranked.rows, penalised(ranked, snapshot)), count)
 
 
 def penalised(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
-    """The scores, with those lowered of whom the same document has a better one before."""
+    """Penalise every passage of a document but its best one."""
     scores = ranked.scores * np.float32(fusion.SECOND)
     firsts = where_first(snapshot.doc_ords.take(ranked.rows))
     scores[firsts] = ranked.scores[firsts]

@@ -1,11 +1,10 @@
-"""The story of a search: embed and look up, choose whom to score, rank, load, fit the budget, explain.
+"""A search from top to bottom: embed and look up, prune and score, rank, load, fit the budget, explain.
 
-Every score is exact. In a scope of up to `EXACT_UP_TO` chunks nobody is left out who could be among the best: how deep
-the answer goes changes nothing, a smaller `top` is a prefix of a larger one, and a filter never hides a match. In a
-larger one that holds but for rare chance (`kb.search.pruning`; measured in docs/decisions/010).
-In hybrid mode a document's best passage counts in full and its others less, so that
-several good passages of one document do not crowd out the rest; the modes of one leg show what that leg says and
-nothing else. Of passages with the same text only the best is a result (`kb.search.copies`).
+Every score is exact. In a scope of up to `EXACT_UP_TO` chunks no row is missed that could be among the best: a smaller
+`top` gives a prefix of a larger one, and a filter never hides a match. In a larger scope misses are rare
+(`kb.search.pruning`; measured in docs/decisions/010). In hybrid mode a document's best passage counts in full and its
+others less, so that one document does not crowd out the rest; a mode of one leg shows that leg's scores unchanged. Of
+passages with the same text only the best is a result (`kb.search.copies`).
 """
 
 import json
@@ -41,35 +40,35 @@ ONLY_MEANING = (
     "The full-text index is damaged: this answer is by meaning only, not by words. Mend it with `kb doctor --fix`."
 )
 NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
-ATTEMPTS = 3  # when a passage was replaced while it was being ranked
+ATTEMPTS = 3  # for an answer without a passage that was replaced meanwhile
 QUESTIONS = 16_384  # characters of recent questions that are kept, for a client that asks again
-DEEPER = 4  # times as many are ranked when too many of them were copies
+DEEPER = 4  # times as many rows are ranked if too many of them were copies
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The places that answer the question, best first and at least as many as asked for, and what each leg says."""
+    """The best rows, best first and at least as many as asked for if there are, and the legs that scored them."""
 
     rows: Rows
     scores: NDArray[np.float32]
     legs: Legs
-    best: float  # the best score, also when min_score leaves out all
-    complete: bool  # whether no further place answers the question
+    best: float  # the best score, also if min_score leaves out all rows
+    complete: bool  # no further row matches
 
 
 class Moment(NamedTuple):
-    """The index in memory, and how often the database had changed before anything is read from it."""
+    """A snapshot, and the database's count of changes before anything was read from it."""
 
     snapshot: Snapshot
     changes: int
 
 
 class Words(NamedTuple):
-    """What is told without the question's vector."""
+    """What is known without the question's vector."""
 
     scope: Scope
     keywords: Keywords | None = None
-    damaged: bool = False  # the words could not be looked up
+    damaged: bool = False  # the full-text index could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class Searcher:
         embedder: Embedder,
         choose: Callable[[Legs, int], Scored] = prune,
     ) -> None:
-        """`choose` scores whom it takes to find so many of the best."""
+        """`choose` scores at least the rows that can be among the best."""
         self._database = database
         self._live = live
         self._keywords = keywords
@@ -103,13 +102,13 @@ class Searcher:
 
     @property
     def is_cold(self) -> bool:
-        """Whether words are still to be read ahead."""
+        """Whether postings are still to be read ahead."""
         return self._keywords.is_cold
 
     def search(self, request: SearchRequest) -> Found:
         moment = self._moment()
         question = self._question(request.query)
-        # The words are looked up while other threads embed the question: that takes the longer of both, not the sum.
+        # Other threads embed the question while the words are looked up: it takes the longer of both, not the sum.
         finish = None if request.mode == "fts" else self._embedder.begin_query(question.text, question.tokens)
         words = self._words(request, question, moment)
         trust = question.trust if request.mode == "hybrid" else 1.0
@@ -125,7 +124,7 @@ class Searcher:
         return self._told(request, found, words)
 
     def _told(self, request: SearchRequest, found: Found, words: Words) -> Found:
-        """Say when a damaged database makes the answer less than it should be."""
+        """Add a notice if a damaged database makes the answer incomplete."""
         if words.damaged:
             return replace(found, notice=ONLY_MEANING)
         if request.mode != "fts" and self._live.without_vector:
@@ -155,7 +154,7 @@ class Searcher:
             return Words(scope, damaged=True)
 
     def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
-        """One moment's answer, and whether it had to pass over a passage that was replaced meanwhile."""
+        """The answer at one moment, and whether it lacks a passage that was replaced meanwhile."""
         depth = request.top
         while True:
             ranking = self._rank(legs, request, depth)
@@ -218,7 +217,7 @@ class Searcher:
         return fitting
 
     def _tokens_of_rest(self, hit: Hit) -> int:
-        """What the names of its copies and its metadata take."""
+        """Tokens of the names of its copies and of its metadata."""
         rest = [*([wire(hit.also_in)] if hit.also_in else []), *([hit.metadata] if hit.metadata else [])]
         return sum(self._embedder.tokenizer.count(json.dumps(one, ensure_ascii=False)) for one in rest)
 
@@ -234,7 +233,7 @@ class Searcher:
 
 
 class Explained:
-    """What each leg says, and how many chunks of the scope it likes better; that takes a look at all of them."""
+    """Score and rank of a row in each leg. The rank takes the scores of the whole scope."""
 
     def __init__(self, legs: Legs) -> None:
         self._legs = legs

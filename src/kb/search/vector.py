@@ -1,6 +1,6 @@
-"""The dense leg: the cosine of the question to chunks and to whole documents.
+"""The dense leg: cosines of the question with chunks and with documents.
 
-Every cosine that an answer rests on is exact. Which ones are worth computing is told by bounds (`kb.index.sign_bits`).
+Every cosine in an answer is exact. Sign bits bound the others (`kb.index.sign_bits`), so that few are computed.
 """
 
 from functools import cached_property
@@ -14,7 +14,7 @@ from kb.index.kernels import Distances, Rows, SignBits
 from kb.search.filter_scope import Scope
 from kb.store.backend import Vector
 
-MOST = 1.0001  # that any cosine is, rounding included
+MOST = 1.0001  # no cosine is larger, rounding included
 
 Cosines = NDArray[np.float32]
 
@@ -28,23 +28,23 @@ class Dense:
         self._scope = scope
         self._snapshot = scope.snapshot
         self._question = question
-        assert len(question) == scope.snapshot.vectors.shape[1]  # nobody looks again
+        assert len(question) == scope.snapshot.vectors.shape[1]  # the kernels do not check it
 
     def cosines(self, rows: Rows) -> Cosines:
-        """Both sides are unit vectors, so the product is the cosine."""
+        """Cosine with each row: the product, as both sides are unit vectors."""
         if rows is self._scope.rows and (held := self._scope.vectors) is not None:
             return kernels.cosines(held, self._question)
         return kernels.cosines(self._snapshot.vectors, self._question, rows)
 
     def with_documents(self, rows: Rows) -> Cosines:
-        """The mean of the cosine to each chunk and of that to the direction of its whole document."""
+        """Mean of the cosine with each chunk and of the one with its document."""
         held = self._snapshot
         return kernels.cosines_with_documents(
             held.vectors, held.doc_vectors, self._question, held.doc_ords, held.doc_vector_rows, rows
         )
 
     def within_reach(self, rows: Rows, needed: Cosines) -> NDArray[np.int64]:
-        """Which of these may have as large a mean as they need."""
+        """Positions of the rows whose mean can be as large as needed."""
         held = self._snapshot
         return kernels.within_reach(
             held.sign_bits,
@@ -58,14 +58,14 @@ class Dense:
         )
 
     def likely(self, count: int) -> Rows:
-        """All places up to some distance, about as many as asked for: some of the nearest are among them."""
+        """All rows up to some distance: at least `count`, and seldom many more."""
         farthest = np.uint16(len(self._question))
         nearness = farthest - self._distances
         level = level_of(nearness, count) if len(nearness) > count else 0
         return self._where(nearness >= level)
 
     def most(self) -> float:
-        """What `with_documents` is at most, for any place. Less than `MOST`, but everybody has to be looked at."""
+        """Upper bound of `with_documents` over all rows. Tighter than `MOST`, but it scans all sign bits."""
         own, whole = self._most(self._distances), self._most(self._doc_distances)
         return (own + max(own, whole)) / 2
 
@@ -73,12 +73,12 @@ class Dense:
         return float(self._snapshot.bound.cosines[distances.min()]) if len(distances) else -1.0
 
     def reaching(self, cosine: float) -> Rows:
-        """Every place whose cosine may be this large."""
+        """Every row whose cosine can be this large."""
         reach = self._snapshot.bound.reach(cosine)
         return self._where(self._distances <= np.uint16(reach)) if reach >= 0 else NONE
 
     def documents_reaching(self, cosine: float) -> Rows:
-        """Every place of the documents, of several chunks, whose direction's cosine may be this large."""
+        """Every row of the documents, of several chunks, whose cosine can be this large."""
         reach = self._snapshot.bound.reach(cosine)
         if reach < 0:
             return NONE
@@ -88,7 +88,7 @@ class Dense:
         return self._snapshot.rows_of(self._snapshot.doc_vector_ords[vector_rows])
 
     def _where(self, holds: NDArray[np.bool_]) -> Rows:
-        """The places of those of whom it holds, in the order of `_distances`."""
+        """The rows for which it holds, given in the order of `_distances`."""
         at = nonzero(holds)
         return at if self._scope.is_everything else self._scope.every_row.take(at)
 
@@ -99,12 +99,12 @@ class Dense:
 
     @cached_property
     def _distances(self) -> Distances:
-        """Of every place of the scope."""
+        """Of every row of the scope."""
         rows = None if self._scope.is_everything else self._scope.every_row
         return sign_bits.distances(self._snapshot.sign_bits, self._question_bits, rows)
 
     @cached_property
     def _doc_distances(self) -> Distances:
-        """Of every whole document of the scope that has several chunks."""
+        """Of every document of the scope that has several chunks."""
         vector_rows = None if self._scope.is_everything else self._scope.every_doc_vector_row
         return sign_bits.distances(self._snapshot.doc_sign_bits, self._question_bits, vector_rows)
