@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,6 +95,7 @@ def packages() -> set[str]:
     return {package_of(module_name(path)) for path in files()} - {""}
 
 
+@cache
 def internal() -> list[Import]:
     """Every import of one module of kb by another; `from kb import __version__` names no package."""
     known = packages()

@@ -27,6 +27,8 @@ from kb.http.connections import Limits
 from kb.http.logs import Throttle
 from kb.http.serve import address, listen, server
 
+pytestmark = pytest.mark.slow
+
 # As short as a busy machine allows; what is not tried is far away.
 PATIENT = Limits(request_seconds=60, stalled_seconds=60, crowded_seconds=60, sweep_seconds=0.05)
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -18,6 +18,8 @@ from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from kb.store.sqlite.salvage import LONGEST_GAP, SQLiteMender, TableReader, plain
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096  # bytes
 DOCUMENTS = 60
 TRUTH = {"documents", "texts", "note_versions", "tags"}
