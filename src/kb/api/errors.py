@@ -47,7 +47,7 @@ async def invalid(_: Request, error: Exception) -> Response:
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
-    return error_answer(InvalidRequest(f"The request is not valid: {message}.", problems=problems[:20]))
+    return error_answer(InvalidRequest(f"The request is not valid: {message.rstrip('.')}.", problems=problems[:20]))
 
 
 async def framework(request: Request, error: Exception) -> Response:
