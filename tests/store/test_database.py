@@ -1,5 +1,6 @@
 """SQLite as kb uses it: durable, one writer, many readers, errors of our own."""
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -231,3 +232,20 @@ def test_reading_postings_leaves_prepared_statements_as_they_are(database: SQLit
     with database.read() as tx:
         assert tx.fulltext.postings("words").chunk_ids.tolist() == [1]
         assert tx.value("PRAGMA temp.schema_version") == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted through /proc")
+def test_threads_that_have_ended_leave_no_connection_behind(database: SQLiteDatabase) -> None:
+    put(database, "first")
+
+    def open_files() -> int:
+        names = [path for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+        return sum(str(database.path) in os.readlink(name) for name in names)
+
+    before = open_files()
+    for _ in range(20):
+        reader = threading.Thread(target=count, args=(database,))
+        reader.start()
+        reader.join()
+    assert open_files() <= before + 4  # the last thread's file and log, and what SQLite closes later
+    assert count(database) == 1

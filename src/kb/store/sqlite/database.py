@@ -143,7 +143,7 @@ class SQLiteDatabase:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._connections: set[apsw.Connection] = set()
+        self._connections: dict[apsw.Connection, threading.Thread] = {}  # each with the thread that uses it
         self._registry = threading.Lock()
         self._writer = threading.Lock()
         self.changes = 0
@@ -305,8 +305,15 @@ class SQLiteDatabase:
             self._local.connection = connection
             self._local.changes = Changes(connection)
             with self._registry:
-                self._connections.add(connection)
+                self._close_unused()
+                self._connections[connection] = threading.current_thread()
         return connection
+
+    def _close_unused(self) -> None:
+        """Close the connections of threads that have ended: a server starts and ends threads for as long as it runs."""
+        for connection in [one for one, thread in self._connections.items() if not thread.is_alive()]:
+            connection.close()
+            del self._connections[connection]
 
 
 def connect(path: Path) -> apsw.Connection:
