@@ -1,6 +1,7 @@
 """Imports point one way: command line and MCP server know the client, the API knows the engine, never across."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,6 +81,14 @@ def test_the_mcp_servers_lock_holds_neither_model_runtime_nor_engine() -> None:
     named = {line.partition("==")[0] for line in locked.splitlines() if "==" in line and not line.startswith(" ")}
     assert {"mcp", "httpx2", "uvicorn"} <= named
     assert not named & {"onnxruntime", "openvino", "numpy", "tokenizers", "fastapi", "apsw"}
+
+
+def test_the_engine_starts_without_what_only_the_mcp_server_installs() -> None:
+    engine = (SOURCE.parent / "lock" / "engine.txt").read_text(encoding="utf-8")
+    only_there = [name for name in ("mcp", "httpx2", "websockets") if f"\n{name}==" not in engine]
+    assert "websockets" in only_there
+    code = f"import sys; sys.modules.update(dict.fromkeys({only_there!r})); import kb.api.server"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
 
 
 @pytest.mark.parametrize("lock", sorted((SOURCE.parent / "lock").glob("*.txt")), ids=lambda path: path.name)

@@ -50,11 +50,11 @@ def test_metadata_that_is_added_in_pieces_has_the_same_limit(http: Http) -> None
 
 
 def test_metadata_counts_in_the_budget_of_a_search(http: Http) -> None:
-    http.add_note("The quokka smiles at everybody", metadata={"much": "word " * 2000})
-    (hit,) = http.search("quokka", max_tokens=100, top=1)["results"]
-    assert hit["text"] == "The quokka smiles at everybody"
+    http.add_note("The thylacine smiles at everybody", metadata={"much": "word " * 2000})
+    (hit,) = http.search("thylacine", max_tokens=100, top=1)["results"]
+    assert hit["text"] == "The thylacine smiles at everybody"
     assert list(hit["metadata"]) == ["_omitted"]
-    (hit,) = http.search("quokka", max_tokens=5000, top=1)["results"]
+    (hit,) = http.search("thylacine", max_tokens=5000, top=1)["results"]
     assert len(hit["metadata"]["much"]) == 10_000
 
 

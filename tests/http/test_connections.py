@@ -26,6 +26,7 @@ from kb.http import connections
 from kb.http.connections import Limits
 from kb.http.logs import Throttle
 from kb.http.serve import address, listen, server
+from kb.http.websocket import SocketConnection
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +159,7 @@ def until(true: Callable[[], bool]) -> None:
 def serving(limits: Limits) -> Iterator[Served]:
     with listen("127.0.0.1", 0, "") as listener:
         app = Application()
-        running = server(app.app, limits, lifespan="off", websockets=True)
+        running = server(app.app, limits, lifespan="off", websocket=SocketConnection)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -12,7 +12,6 @@ from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from kb import __version__
 from kb.core.errors import InvalidRequest, KBError, MethodNotAllowed
@@ -85,7 +84,8 @@ class HttpConnection(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         """Hand the transport to a protocol of its own, which takes this one's place."""
         self._connections.closed(self)
-        self.ws_protocol_class = partial(SocketConnection, self._connections)  # type: ignore[assignment]
+        assert self.ws_protocol_class is not None  # else uvicorn takes no upgrade
+        self.ws_protocol_class = partial(self.ws_protocol_class, self._connections)  # type: ignore[assignment, call-arg]
         super().handle_websocket_upgrade()
 
     def stage(self) -> Stage | None:
@@ -121,39 +121,3 @@ class HttpConnection(HttpToolsProtocol):
         )
         self.transport.write(STATUS_LINE[error.http_status] + head.encode() + body)
         self.transport.close()
-
-
-class SocketConnection(WebSocketsSansIOProtocol):
-    """One connection that became a WebSocket. Pings end it when the client is gone or does not read."""
-
-    cycle = None
-    received = 0
-
-    def __init__(self, connections: Connections, **given: Any) -> None:
-        super().__init__(**given)
-        self._connections = connections
-        self.drains = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._connections.opened(self)
-        self._connections.busy(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._connections.closed(self)
-        super().connection_lost(exc)
-
-    async def send(self, message: Any) -> None:
-        await super().send(message)
-        if self.close_sent:  # what is left is the client's farewell, and a new connection does not wait for it
-            self._connections.idle(self)
-
-    def resume_writing(self) -> None:
-        self.drains += 1
-        super().resume_writing()
-
-    def stage(self) -> Stage | None:
-        return "answer" if self.transport.get_write_buffer_size() else None
-
-    def refuse(self, error: KBError) -> None:  # noqa: ARG002 - a frame cannot carry it
-        self.transport.abort()

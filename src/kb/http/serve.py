@@ -13,7 +13,7 @@ import uvicorn
 
 from kb.core.errors import Conflict
 from kb.http.connections import Connections, Limits
-from kb.http.protocol import HttpConnection, SocketConnection
+from kb.http.protocol import HttpConnection
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +49,14 @@ class Stop:
             self._server.run(sockets=[listener])
 
 
-def server(app: Any, limits: Limits, *, websockets: bool = False, **options: Any) -> uvicorn.Server:
+def server(app: Any, limits: Limits, *, websocket: type | None = None, **options: Any) -> uvicorn.Server:
     """The application behind connections that are limited."""
     http: Any = partial(HttpConnection, Connections(limits))
     return uvicorn.Server(
         uvicorn.Config(
             app,
             http=http,
-            ws=SocketConnection if websockets else "none",
+            ws=websocket or "none",
             log_config=None,
             access_log=False,
             server_header=False,

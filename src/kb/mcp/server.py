@@ -9,6 +9,7 @@ from kb.core.settings import Settings
 from kb.http.connections import Limits
 from kb.http.logs import configure
 from kb.http.serve import Stop, address, affordable, listen
+from kb.http.websocket import SocketConnection
 from kb.mcp.app import create_app
 from kb.mcp.transports.wire import MAX_MESSAGE
 
@@ -25,7 +26,7 @@ def serve(settings: Settings) -> int:
     with listen(settings.mcp_host, settings.mcp_port, "KB_MCP_HOST and KB_MCP_PORT") as listener:
         app = create_app(replace(settings, mcp_max_sessions=sessions))
         announce(settings, address(settings.mcp_host, listener))
-        stop.run(app, listener, limits, lifespan="on", websockets=True, ws_max_size=MAX_MESSAGE)
+        stop.run(app, listener, limits, lifespan="on", websocket=SocketConnection, ws_max_size=MAX_MESSAGE)
     return 0
 
 
