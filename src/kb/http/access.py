@@ -39,7 +39,7 @@ class Gate(NamedTuple):
         return cls("MCP server", key, "KB_MCP_API_KEY", hosts, allowed, "KB_MCP_ALLOWED_HOSTS")
 
     def check_place(self, headers: Mapping[str, str]) -> None:
-        """Addressed by a name of ours, and not by a page of somebody else's. Header names are in lower case."""
+        """Refuse a foreign Host, and a request that a page of another site sent. Header names are in lower case."""
         host = headers.get("host", "")
         name, _ = authority(host)
         if name not in self.hosts:

@@ -174,7 +174,7 @@ def left_behind(tx: Transaction) -> list[int]:
 
 
 def remove_unpublished(tx: Transaction, document_id: int, revision: int, most: int = -1) -> int:
-    """Remove the chunks of a revision, unless it is the published one: all, or so many of them. How many went."""
+    """Remove unpublished chunks of a revision: all, or `most` of them. Return how many were removed."""
     return len(remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision, "most": most})))
 
 

@@ -41,7 +41,7 @@ class Source:
 
 
 class Descriptor(io.RawIOBase):
-    """A file that somebody else opened, and closes."""
+    """A file that the caller opened and closes."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
