@@ -19,7 +19,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.engine import Note
 from kb.core.settings import Settings, bundled_model_dir
 from kb.embedding.embedder import SentenceEmbedder, load
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.ingest.extract.part import Part
 from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
@@ -41,7 +41,7 @@ class Passage(NamedTuple):
 def open_corpus(*, quick: bool) -> Corpus:
     """The corpus of these passages, which are embedded when that was not done before."""
     embedder = load(bundled_model_dir())
-    preparer = Preparer(embedder, Settings().chunk_tokens, Precedence())
+    preparer = Preparer(embedder, Settings().chunk_tokens, Priority())
     passages, questions = QUICK if quick else (PASSAGES, QUESTIONS)
     versions = preparer.versions
     # Whatever decides what a vector is, to its last digits.

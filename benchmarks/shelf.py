@@ -20,7 +20,7 @@ from benchmarks.pieces import kept
 from kb.core.settings import Settings
 from kb.core.values import Anchor
 from kb.embedding.lazy import WarmingEmbedder
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.embedding.runtimes import Finish
 from kb.embedding.tokenizer import Tokenizer, Tokens
 from kb.index import terms
@@ -64,7 +64,7 @@ class RememberingEmbedder(WarmingEmbedder):
     """Knows the vectors of some questions and nothing else; the model is not loaded."""
 
     def __init__(self, questions: Sequence[str], vectors: Vectors) -> None:
-        super().__init__(Settings().model_dir, Precedence())
+        super().__init__(Settings().model_dir, Priority())
         self._tokenizer = Tokenizer(Settings().model_dir / "tokenizer.json")
         self._known: Mapping[str, Vector] = dict(zip(questions, vectors, strict=True))
 
@@ -101,9 +101,9 @@ def _fill(folder: Path, corpus: Corpus, count: int) -> Shelf:
     migrate(settings.database_path, terms.index_terms)
     database = SQLiteDatabase(settings.database_path)
     with database.write() as tx:
-        precedence = Precedence()
-        embedder = WarmingEmbedder(settings.model_dir, precedence)
-        meta.record(tx, Preparer(embedder, settings.chunk_tokens, precedence).versions)
+        priority = Priority()
+        embedder = WarmingEmbedder(settings.model_dir, priority)
+        meta.record(tx, Preparer(embedder, settings.chunk_tokens, priority).versions)
     written = 0
     delivery = Delivery(corpus.batches(count))
     for some in _by_documents(_rows(delivery)):

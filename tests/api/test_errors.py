@@ -9,7 +9,6 @@ import pytest
 from kb.api.app import create_app
 from kb.core.settings import Settings
 from kb.core.values import SearchAnswer, SearchRequest
-from kb.embedding.priority import Precedence
 from kb.engine.engine import Engine
 from kb.http.logs import request_id
 
@@ -17,8 +16,6 @@ SEARCH = {"type": "http.request", "body": b'{"query": "x"}', "more_body": False}
 
 
 class BrokenEngine:
-    precedence = Precedence()
-
     def tags(self) -> None:
         raise ZeroDivisionError("a secret detail")
 
@@ -27,16 +24,13 @@ class BrokenEngine:
 
 
 class ListeningEngine:
-    """Remembers for which request it was asked to search, and whether other work might have gone on."""
+    """Remembers for which request it was asked to search."""
 
     def __init__(self) -> None:
-        self.precedence = Precedence()
         self.asked_by: list[str] = []
-        self.free: list[bool] = []
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         self.asked_by.append(request_id.get())
-        self.free.append(self.precedence.give_way())
         return SearchAnswer(request.query, request.mode, [], 0, 0.0)
 
 
@@ -95,12 +89,6 @@ def test_a_search_knows_its_request(settings: Settings) -> None:
     asked.run()
     assert (asked.status, asked.headers[b"x-request-id"]) == (200, b"mine")
     assert engine.asked_by == ["mine"]
-
-
-def test_other_work_gives_way_while_a_search_is_answered(settings: Settings) -> None:
-    engine = ListeningEngine()
-    Asked(engine, settings, "POST", "/api/v1/search", SEARCH).run()
-    assert (engine.free, engine.precedence.give_way()) == ([False], True)
 
 
 def test_who_hangs_up_in_the_middle_of_a_question_causes_no_failure(settings: Settings) -> None:

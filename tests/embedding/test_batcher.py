@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kb.embedding.batcher import BATCH_TOKENS, Bulk, Ids, Vectors
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 
 LONG = BATCH_TOKENS - 8  # too long to share a batch
 
@@ -37,7 +37,7 @@ def stream() -> Stream:
 
 @pytest.fixture
 def bulk(stream: Stream) -> Bulk:
-    return Bulk([stream], stream, 1, Precedence())
+    return Bulk([stream], stream, 1, Priority())
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_nothing_is_done_at_once(bulk: Bulk) -> None:
 
 def test_every_stream_works_at_the_same_time() -> None:
     streams = [Stream(), Stream()]
-    bulk = Bulk(streams, Stream(), 1, Precedence())
+    bulk = Bulk(streams, Stream(), 1, Priority())
     for stream in streams:
         stream.go.clear()
     done = bulk.submit([text(1, LONG), text(2, LONG), text(3, LONG)])
@@ -78,13 +78,13 @@ def test_every_stream_works_at_the_same_time() -> None:
 
 def test_a_single_text_gets_all_cores_unless_somebody_asks_questions() -> None:
     stream, whole = Stream(), Stream()
-    precedence = Precedence()
-    bulk = Bulk([stream], whole, 1, precedence)
+    priority = Priority()
+    bulk = Bulk([stream], whole, 1, priority)
     bulk.submit([text(1, 50)]).result(10)
     assert (stream.batches, whole.batches) == ([], [[50]])
     bulk.submit([text(1, LONG), text(2, LONG)]).result(10)
     assert (stream.batches, whole.batches) == ([[LONG]], [[50], [LONG]])
-    with precedence.first():
+    with priority.search():
         pass
     bulk.submit([text(1, 50)]).result(10)
     assert (stream.batches, whole.batches) == ([[LONG], [50]], [[50], [LONG]])
@@ -132,7 +132,7 @@ def test_what_goes_wrong_reaches_those_whose_it_is_and_nobody_else(bulk: Bulk, h
 
 
 def test_work_of_many_threads_is_not_mixed_up() -> None:
-    bulk = Bulk([Stream(), Stream(), Stream()], Stream(), 1, Precedence())
+    bulk = Bulk([Stream(), Stream(), Stream()], Stream(), 1, Priority())
     found: dict[int, list[float]] = {}
 
     def submit(caller: int) -> None:

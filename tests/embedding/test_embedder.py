@@ -20,7 +20,7 @@ from kb.core.lru import LruCache
 from kb.core.settings import bundled_model_dir
 from kb.embedding.embedder import QUERY_CACHE, SentenceEmbedder, load
 from kb.embedding.model import FINGERPRINT, describe
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.embedding.runtimes import Ids, Run, RuntimeName, Vectors, elsewhere
 
 BUNDLED = bundled_model_dir()
@@ -139,13 +139,13 @@ def test_a_long_query_is_the_mean_of_its_windows(minilm: SentenceEmbedder) -> No
 
 def test_texts_go_in_small_batches_of_like_length() -> None:
     runtime = Recorder()
-    SentenceEmbedder(describe(BUNDLED), runtime, Precedence()).embed(["word " * 198, "one", "word " * 190] * 4)
+    SentenceEmbedder(describe(BUNDLED), runtime, Priority()).embed(["word " * 198, "one", "word " * 190] * 4)
     assert runtime.runs == [(1, 200)] * 4 + [(1, 192)] * 4 + [(4, 8)]
 
 
 def test_a_query_asked_again_is_not_run_again() -> None:
     runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Priority())
     first = embedder.embed_query("the same")
     assert embedder.embed_query("the same") is first
     assert len(runtime.runs) == 1
@@ -155,7 +155,7 @@ def test_a_query_asked_again_is_not_run_again() -> None:
 
 def test_a_query_is_worked_on_before_it_is_waited_for() -> None:
     runtime = Recorder()
-    finish = SentenceEmbedder(describe(BUNDLED), runtime, Precedence()).begin_query("begun")
+    finish = SentenceEmbedder(describe(BUNDLED), runtime, Priority()).begin_query("begun")
     assert runtime.held_query.running.wait(10)
     assert finish().shape == (384,)
     assert len(runtime.runs) == 1
@@ -173,8 +173,8 @@ def test_a_query_that_was_begun_is_in_nobodys_way(minilm: SentenceEmbedder, orde
 
 @pytest.mark.parametrize("when", ["begun", "ended"])
 def test_a_query_that_fails_is_in_nobodys_way(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime, precedence = Recorder(), Precedence()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime, precedence)
+    runtime = Recorder()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Priority())
 
     def fail(*_: object) -> Vectors:
         raise ZeroDivisionError
@@ -184,11 +184,10 @@ def test_a_query_that_fails_is_in_nobodys_way(when: str, monkeypatch: pytest.Mon
         with pytest.raises(ZeroDivisionError):
             embedder.embed_query("fails")
     assert embedder.embed_query("fails").shape == (384,)
-    assert precedence._urgent == 0
 
 
 def test_the_query_cache_is_bounded_and_counted() -> None:
-    embedder = SentenceEmbedder(describe(BUNDLED), Recorder(), Precedence())
+    embedder = SentenceEmbedder(describe(BUNDLED), Recorder(), Priority())
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(embedder.embed_query, [f"query {number}" for number in range(QUERY_CACHE + 50)]))
     embedder.embed_query(f"query {QUERY_CACHE + 49}")
@@ -198,7 +197,7 @@ def test_the_query_cache_is_bounded_and_counted() -> None:
 
 def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
     runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Priority())
     runtime.held_bulk.go.clear()
     bulk = embedder.begin(["word " * 198] * 3)
     assert runtime.held_bulk.running.wait(10)
@@ -209,18 +208,14 @@ def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
     assert runtime.runs == [(1, 200), (1, 3), (1, 200), (1, 200)]
 
 
-def test_no_bulk_work_begins_while_a_query_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_bulk_work_begins_while_a_search_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kb.embedding.priority.LONGEST", 10)
-    runtime = Recorder()
-    embedder = SentenceEmbedder(describe(BUNDLED), runtime, Precedence())
-    runtime.held_query.go.clear()
-    with ThreadPoolExecutor(1) as pool:
-        query = pool.submit(embedder.embed_query, "urgent")
-        assert runtime.held_query.running.wait(10)
+    runtime, priority = Recorder(), Priority()
+    embedder = SentenceEmbedder(describe(BUNDLED), runtime, priority)
+    with priority.search():
         bulk = embedder.begin(["word " * 198] * 2)
         assert not runtime.held_bulk.running.wait(0.1)
-        runtime.held_query.go.set()
-        query.result(10)
+        embedder.embed_query("urgent")
     assert bulk.result(10).shape == (2, 384)
     assert runtime.runs == [(1, 3), (1, 200), (1, 200)]
 

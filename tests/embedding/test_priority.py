@@ -1,4 +1,4 @@
-"""What is urgent goes first, and the rest goes on all the same."""
+"""Bulk work waits while a search runs, but never for long."""
 
 import threading
 import time
@@ -6,32 +6,32 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 
 
-def test_nobody_waits_while_nothing_is_urgent() -> None:
-    precedence = Precedence()
-    with precedence.first():
+def test_without_a_search_bulk_work_does_not_wait() -> None:
+    priority = Priority()
+    with priority.search():
         pass
     started = time.monotonic()
     for _ in range(100):
-        precedence.give_way()
+        priority.give_way()
     assert time.monotonic() - started < 1
 
 
-def test_work_gives_way_until_the_last_of_what_is_urgent_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bulk_work_waits_until_the_last_search_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kb.embedding.priority.LONGEST", 10)
-    precedence = Precedence()
+    priority = Priority()
     done = threading.Event()
     seen: list[bool] = []
 
     def work() -> None:
-        precedence.give_way()
+        priority.give_way()
         seen.append(done.is_set())
 
     with ThreadPoolExecutor(1) as pool:
-        with precedence.first():
-            with precedence.first():
+        with priority.search():
+            with priority.search():
                 working = pool.submit(work)
             time.sleep(0.005)
             done.set()
@@ -39,26 +39,26 @@ def test_work_gives_way_until_the_last_of_what_is_urgent_is_done(monkeypatch: py
     assert seen == [True]
 
 
-def test_however_long_something_urgent_takes_work_goes_on() -> None:
-    precedence = Precedence()
-    with precedence.first(), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(precedence.give_way).result(10) is False
-    assert precedence.give_way()
+def test_bulk_work_goes_on_beside_a_search_that_does_not_end() -> None:
+    priority = Priority()
+    with priority.search(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(priority.give_way).result(10) is False
+    assert priority.give_way()
 
 
-def test_what_fails_is_not_urgent_any_more() -> None:
-    precedence = Precedence()
-    with pytest.raises(ZeroDivisionError), precedence.first():
+def test_a_search_that_fails_has_ended() -> None:
+    priority = Priority()
+    with pytest.raises(ZeroDivisionError), priority.search():
         raise ZeroDivisionError
-    assert precedence._urgent == 0
+    assert priority._running == 0
 
 
-def test_it_is_quiet_when_nothing_urgent_came_for_a_while() -> None:
-    precedence = Precedence()
-    quiet = [precedence.is_quiet]
-    with precedence.first():
-        quiet.append(precedence.is_quiet)
-    quiet.append(precedence.is_quiet)
-    precedence._last -= 10
-    quiet.append(precedence.is_quiet)
+def test_it_is_quiet_after_some_time_without_a_search() -> None:
+    priority = Priority()
+    quiet = [priority.is_quiet]
+    with priority.search():
+        quiet.append(priority.is_quiet)
+    quiet.append(priority.is_quiet)
+    priority._last -= 10
+    quiet.append(priority.is_quiet)
     assert quiet == [True, False, False, True]

@@ -3,12 +3,12 @@
 import pytest
 
 from kb.embedding.embedder import SentenceEmbedder
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.ingest.extract.part import Part
 from kb.ingest.prepare import BATCH, Preparer
 
 
-class Counting(Precedence):
+class Counting(Priority):
     def __init__(self, *, free: bool) -> None:
         super().__init__()
         self.times = 0
@@ -23,8 +23,8 @@ class Counting(Precedence):
 def test_every_passage_gives_way_unless_waiting_is_of_no_use(
     embedder: SentenceEmbedder, free: bool, times: int
 ) -> None:
-    precedence = Counting(free=free)
-    preparer = Preparer(embedder, 200, precedence)
+    priority = Counting(free=free)
+    preparer = Preparer(embedder, 200, priority)
     (passage,) = preparer.passages(Part("text", "a passage"), "text")
     assert len(preparer.begin([passage] * BATCH, "title", first=0)()) == BATCH
-    assert precedence.times == times
+    assert priority.times == times

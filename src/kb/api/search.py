@@ -52,8 +52,7 @@ class Direct:
             body = SearchBody.model_validate(await read_json(scope, receive))
             # In the caller's context, so that what the search logs names its request.
             run, loop = copy_context().run, asyncio.get_running_loop()
-            with self._engine.precedence.first():  # but not while a client takes its time to send or to read
-                answer = await loop.run_in_executor(self._threads, run, search, self._engine, body)
+            answer = await loop.run_in_executor(self._threads, run, search, self._engine, body)
         except failures.KNOWN as error:
             answer = await failures.answer_to(error, scope)
         await answer(scope, receive, send)

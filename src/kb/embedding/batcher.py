@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 
 Vectors = NDArray[np.float32]
 Ids = Sequence[int]
@@ -51,13 +51,13 @@ class Work:
 class Bulk:
     """`streams` run beside each other; `whole` has all cores, and must not be in the way of a query for long."""
 
-    def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int, precedence: Precedence) -> None:
+    def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int, priority: Priority) -> None:
         self._dimensions = dimensions
         self._streams = len(streams)
         self._idle = list(streams)
         self._whole = whole
         self._waiting: deque[Work] = deque()
-        self._precedence = precedence
+        self._priority = priority
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(streams), thread_name_prefix="embed")
 
@@ -87,7 +87,7 @@ class Bulk:
 
     def _next(self) -> list[tuple[Work, int]]:
         """The next caller's longest text, and others of like length while there is room; empty when all is done."""
-        self._precedence.give_way()
+        self._priority.give_way()
         with self._lock:
             if not self._waiting:
                 return []
@@ -105,7 +105,7 @@ class Bulk:
         """Whether this is all there is to do, and nobody is asking questions."""
         with self._lock:
             alone = len(batch) == 1 and not self._waiting and len(self._idle) == self._streams - 1
-            return alone and self._precedence.is_quiet
+            return alone and self._priority.is_quiet
 
     def _run(self, stream: Embed, batch: list[tuple[Work, int]]) -> None:
         try:

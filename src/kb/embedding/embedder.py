@@ -19,7 +19,7 @@ from kb.core.errors import InvalidRequest, Unavailable
 from kb.core.lru import LruCache
 from kb.embedding.batcher import Bulk, rounded
 from kb.embedding.model import ModelFiles, Pooling, describe
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.embedding.tokenizer import Tokenizer, Tokens
 
@@ -86,7 +86,7 @@ class Begun:
 class SentenceEmbedder:
     """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
 
-    def __init__(self, files: ModelFiles, runtime: Runtime, precedence: Precedence) -> None:
+    def __init__(self, files: ModelFiles, runtime: Runtime, priority: Priority) -> None:
         self.name = files.name
         self.fingerprint = files.fingerprint
         self.dimensions = files.dimensions
@@ -95,11 +95,10 @@ class SentenceEmbedder:
         self.tokenizer = Tokenizer(files.tokenizer)
         self._pooling = files.pooling
         self._runtime = runtime
-        self._precedence = precedence
         self._querying = Lock()  # held by whoever uses the runtime for a single text, or what is pending
         self._pending: Begun | None = None  # begun, and not ended yet
         streams = [partial(self._embedded, run) for run in runtime.streams]
-        self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, precedence)
+        self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, priority)
         self._recent: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -136,8 +135,7 @@ class SentenceEmbedder:
         begun = self._begin(windows[0]) if len(windows) == 1 else None
 
         def finish() -> Vectors:
-            with self._precedence.first():
-                vector = self._end(begun) if begun else self._mean(windows)
+            vector = self._end(begun) if begun else self._mean(windows)
             vector.setflags(write=False)  # every asker gets this one
             self._recent.put(text, vector)
             return vector
@@ -212,7 +210,7 @@ class SentenceEmbedder:
         return _unit(output.astype(np.float32, copy=False))
 
 
-def load(model_dir: Path, runtime: RuntimeName = "auto", precedence: Precedence | None = None) -> SentenceEmbedder:
+def load(model_dir: Path, runtime: RuntimeName = "auto", priority: Priority | None = None) -> SentenceEmbedder:
     """Open the model in this folder and prove that it runs."""
     files = describe(model_dir)
     opened = open_runtime(files.graph, runtime)
@@ -223,7 +221,7 @@ def load(model_dir: Path, runtime: RuntimeName = "auto", precedence: Precedence 
             f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
             "Check KB_MODEL_DIR."
         )
-    return SentenceEmbedder(files, opened, precedence or Precedence())
+    return SentenceEmbedder(files, opened, priority or Priority())
 
 
 def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:

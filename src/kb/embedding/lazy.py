@@ -13,7 +13,7 @@ from pathlib import Path
 from kb.core.errors import Unavailable
 from kb.embedding import model
 from kb.embedding.embedder import SentenceEmbedder, load
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.embedding.runtimes import Finish, Vectors
 from kb.embedding.tokenizer import Tokenizer, Tokens
 
@@ -23,9 +23,9 @@ LOAD_SECONDS = 120
 
 
 class WarmingEmbedder:
-    def __init__(self, model_dir: Path, precedence: Precedence) -> None:
+    def __init__(self, model_dir: Path, priority: Priority) -> None:
         self._model_dir = model_dir
-        self._precedence = precedence
+        self._priority = priority
         self._files = model.describe(model_dir)
         self._loaded = threading.Event()
         self._embedder: SentenceEmbedder | None = None
@@ -78,7 +78,7 @@ class WarmingEmbedder:
 
     def _load(self) -> None:
         try:
-            self._embedder = load(self._model_dir, precedence=self._precedence)
+            self._embedder = load(self._model_dir, priority=self._priority)
         except Exception as error:  # the thread's last chance to say why
             log.exception("the embedding model could not be loaded")
             self.problem = f"The embedding model could not be loaded: {error}"

@@ -10,7 +10,7 @@ from kb.core.cpu import usable_cores
 from kb.core.errors import Conflict, KBError, is_damage
 from kb.core.settings import Settings
 from kb.embedding.lazy import WarmingEmbedder
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.engine.doctor import Doctor
 from kb.engine.engine import Engine
 from kb.engine.jobs.queue import Queue
@@ -56,9 +56,9 @@ class RunningEngine:
             raise
 
     def _assemble(self, settings: Settings, reindex: bool) -> Engine:
-        precedence = Precedence()
-        embedder = WarmingEmbedder(settings.model_dir, precedence)
-        preparer = Preparer(embedder, settings.chunk_tokens, precedence)
+        priority = Priority()
+        embedder = WarmingEmbedder(settings.model_dir, priority)
+        preparer = Preparer(embedder, settings.chunk_tokens, priority)
         self._database = database = SQLiteDatabase(settings.database_path)
         self._originals = originals = Originals(settings.data_dir, settings.max_file_mb * 2**20)
         self._mender = mender = SQLiteMender(database, terms.index_terms)
@@ -81,7 +81,7 @@ class RunningEngine:
         reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         hands = {"small": small_hands()}
-        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), precedence, hands)
+        self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), priority, hands)
         self._keywords = keywords = KeywordIndex()
         self._doctor = doctor = Doctor(
             database, mender, originals, preparer, live, keywords, settings.model_dir, self._worker.stopping
@@ -98,7 +98,7 @@ class RunningEngine:
             live,
             Archives(database, originals),
             doctor,
-            precedence,
+            priority,
         )
         if reindex:
             engine.reindex()

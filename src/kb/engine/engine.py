@@ -41,7 +41,7 @@ from kb.core.values import (
     TagList,
 )
 from kb.embedding.lazy import WarmingEmbedder
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.engine.doctor import Doctor
 from kb.engine.jobs.queue import Queue
 from kb.index.chunk_index import ChunkIndex
@@ -90,10 +90,9 @@ class Engine:
         live: ChunkIndex,
         archives: Archives,
         doctor: Doctor,
-        precedence: Precedence,
+        priority: Priority,
     ) -> None:
         self.settings = settings
-        self.precedence = precedence
         self.queue = queue
         self.originals = originals
         self._database = database
@@ -104,6 +103,7 @@ class Engine:
         self._live = live
         self._archives = archives
         self._doctor = doctor
+        self._priority = priority
 
     # Adding
 
@@ -196,7 +196,8 @@ class Engine:
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         started = time.perf_counter()
-        found = self._searcher.search(request)
+        with self._priority.search():
+            found = self._searcher.search(request)
         took = round((time.perf_counter() - started) * 1000, 3)
         return SearchAnswer(request.query, request.mode, found.hits, len(found.hits), took, found.notice)
 

@@ -9,7 +9,7 @@ from itertools import islice
 from kb.core.invisible import tag_characters
 from kb.core.values import Anchor, Json
 from kb.embedding.embedder import Embedder
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.index import terms
 from kb.ingest.chunking import chunker
 from kb.ingest.chunking.chunker import Kind, Passage, Passages
@@ -58,9 +58,9 @@ class PlacedPassages:
 
 
 class Preparer:
-    def __init__(self, embedder: Embedder, chunk_tokens: int, precedence: Precedence) -> None:
+    def __init__(self, embedder: Embedder, chunk_tokens: int, priority: Priority) -> None:
         self._embedder = embedder
-        self._precedence = precedence
+        self._priority = priority
         # Special tokens belong to the window; a passage leaves room for them, and its context takes what is left.
         self.budget = min(chunk_tokens, embedder.max_tokens - SPECIAL_TOKENS)
 
@@ -122,7 +122,7 @@ class Preparer:
         def finish() -> list[NewChunk]:
             columns, patient = [], True
             for passage in passages:  # while they are embedded
-                patient = patient and self._precedence.give_way()
+                patient = patient and self._priority.give_way()
                 columns.append(self.segmented(passage.titled(title), passage.anchor.heading, passage.text))
             return [
                 NewChunk(
@@ -145,7 +145,7 @@ class Preparer:
         return self._begun(passages).result()
 
     def _begun(self, passages: Sequence[tuple[str, str | None, str]]) -> "Future[Vector]":
-        self._precedence.give_way()
+        self._priority.give_way()
         return self._embedder.begin(
             [self._in_context(text, shown(title, text), heading) for title, heading, text in passages]
         )

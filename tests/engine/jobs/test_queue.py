@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kb.core.errors import Conflict, Unavailable, damaged
-from kb.embedding.priority import LONGEST, Precedence
+from kb.embedding.priority import LONGEST, Priority
 from kb.engine.jobs import queue as queues
 from kb.engine.jobs.queue import Queue
 from kb.engine.jobs.worker import Worker
@@ -65,7 +65,7 @@ def test_nobody_waits_for_a_job_while_the_database_is_damaged(database: SQLiteDa
     def fail(_: Row, __: Callable[[], None]) -> None:
         queue.stuck(damaged("The jobs cannot be read."))
 
-    worker = Worker(queue, fail, Precedence())
+    worker = Worker(queue, fail, Priority())
     told = threading.Event()
     with queue.watch("waiting", told.set):
         worker.start("small")
@@ -94,7 +94,7 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
         with database.write() as tx:
             jobs.complete(tx, job["id"], None, None, 0)
 
-    worker = Worker(queue, run, Precedence())
+    worker = Worker(queue, run, Priority())
     worker.start()
     try:
         submit(database, queue, "large", "large")
@@ -108,11 +108,11 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
 
 
 def test_a_job_waits_between_its_steps_while_something_goes_first(database: SQLiteDatabase) -> None:
-    queue, precedence, done = Queue(database), Precedence(), threading.Event()
+    queue, priority, done = Queue(database), Priority(), threading.Event()
     took: list[float] = []
 
     def run(job: Row, interrupt: Callable[[], None]) -> None:
-        with precedence.first():
+        with priority.search():
             started = time.monotonic()
             interrupt()
             took.append(time.monotonic() - started)
@@ -120,7 +120,7 @@ def test_a_job_waits_between_its_steps_while_something_goes_first(database: SQLi
             jobs.complete(tx, job["id"], None, None, 0)
         done.set()
 
-    worker = Worker(queue, run, precedence)
+    worker = Worker(queue, run, priority)
     worker.start()
     try:
         submit(database, queue, "job")
@@ -139,7 +139,7 @@ def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(datab
         with database.write() as tx:
             jobs.complete(tx, job["id"], None, None, 0)
 
-    worker = Worker(queue, run, Precedence(), {"small": 3})
+    worker = Worker(queue, run, Priority(), {"small": 3})
     worker.start()
     try:
         for number in range(6):
@@ -201,7 +201,7 @@ def test_a_job_that_gets_no_memory_says_so(database: SQLiteDatabase) -> None:
     def run(_: Row, __: object) -> None:
         raise MemoryError
 
-    worker = Worker(queue, run, Precedence())
+    worker = Worker(queue, run, Priority())
     worker.start()
     try:
         submit(database, queue, "large")

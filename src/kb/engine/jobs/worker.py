@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from kb.core.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
-from kb.embedding.priority import Precedence
+from kb.embedding.priority import Priority
 from kb.engine.jobs.queue import LANES, Queue
 from kb.store.backend import Row
 
@@ -25,10 +25,10 @@ class Worker:
     job should not go on. `hands` says how many jobs of a lane may run at once, one unless it is named.
     """
 
-    def __init__(self, queue: Queue, run: Run, precedence: Precedence, hands: Mapping[str, int] | None = None) -> None:
+    def __init__(self, queue: Queue, run: Run, priority: Priority, hands: Mapping[str, int] | None = None) -> None:
         self._queue = queue
         self._run = run
-        self._precedence = precedence
+        self._priority = priority
         self.stopping = threading.Event()
         self._threads = [
             (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
@@ -62,7 +62,7 @@ class Worker:
                 self.stopping.wait(1)
 
     def _check(self, job_id: str) -> None:
-        self._precedence.give_way()
+        self._priority.give_way()
         if self._queue.is_cancelling(job_id):
             raise JobCancelled
         if self.stopping.is_set():
