@@ -100,7 +100,7 @@ def test_without_a_repository_the_files_of_the_folder_count(tmp_path: Path) -> N
 NAMES = """
 a.txt b.log keep.log build/x.txt src/build/y.txt src/a.txt src/deep/er/z.txt docs/one.md docs/sub/two.md foo/bar/c.txt
 x/foo/bar/c.txt abc/x/def abc/def q1.txt q2.txt qa.txt with space.txt trail #hash !bang back\\slash logs/debug.log
-logs/2/debug.log node_modules/m/index.js src/node_modules/m.js tmp/keep/this.txt tmp/other.txt [x].txt ünï.txt
+logs/2/debug.log node_modules/m/index.js src/node_modules/m.js tmp/keep/this.txt tmp/other.txt [x].txt q[ ünï.txt
 """
 PATTERNS = [
     "*.log",
@@ -136,6 +136,8 @@ PATTERNS = [
     "a**t",
     "ünï*",
     "q[",
+    "q[*",
+    "back\\",
 ]
 
 

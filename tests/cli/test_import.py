@@ -286,10 +286,45 @@ def test_which_texts_a_path_brought_is_known_after_an_import(own: Kb, other: Kb)
         ("---\ntext: |\n  one\n  two\n---\n", {"text": "one\ntwo"}, ""),
         ("---\nmap:\n  a: 1\n---\n", {"map": "  a: 1"}, ""),
         ("---\nurl: http://a/#b\nat: 10:30\nd: 1.5\n---\n", {"url": "http://a/#b", "at": "10:30", "d": 1.5}, ""),
+        ("---\ntitle: a: b\nto: [[Page]]\ntags:\n\t- x\n---\n", {"title": "a: b", "to": "[[Page]]", "tags": ["x"]}, ""),
+        ('---\na: "\\u00e9"\nb: >\n  c\n  d\n---\n', {"a": "é", "b": "c d"}, ""),
+        ("---\nday: 2026-03-01\nsure: yes\nhex: 0x1F\n---\n", {"day": "2026-03-01", "sure": "yes", "hex": "0x1F"}, ""),
     ],
 )  # fmt: skip
 def test_front_matter_as_people_write_it(text: str, fields: dict[str, Any], rest: str) -> None:
     assert split(text) == (fields, rest)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("!!python/object/apply:os.system echo", "!!python/object/apply:os.system echo"),
+        ("!!int '3'", "!!int '3'"),
+        ("&x [*x]", "&x [*x]"),
+        ("*unknown", "*unknown"),
+        ("{b: &b [1, 1], c: [*b, *b]}", "{b: &b [1, 1], c: [*b, *b]}"),
+        ("9" * 5000, "9" * 5000),
+        ("[" * 60_000, "[" * 60_000),
+        ("[a, [b]]", "[a, [b]]"),
+        ("'never closed", "'never closed"),
+        ("\x07", "\x07"),
+    ],
+    ids=lambda value: value[:20],
+)  # fmt: skip
+def test_hostile_front_matter_stays_text(field: str, value: str) -> None:
+    assert split(f"---\na: {field}\nb: 1\n---\n") == ({"a": value, "b": 1}, "")
+
+
+def test_aliases_are_not_followed_from_field_to_field() -> None:
+    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    fields, _ = split(f"---\na0: &a0 [lol]\n{bomb}---\n")
+    assert (fields["a0"], len(fields), max(len(value) for value in fields.values())) == (["lol"], 30, 59)
+
+
+@pytest.mark.parametrize("matter", ["- a\n- b", "? [a]\n: b", "a: 1\n--- b", "x" * 70_000], ids=lambda text: text[:5])
+def test_front_matter_that_is_none_is_refused(matter: str) -> None:
+    with pytest.raises(ValueError, match="front matter"):
+        split(f"---\n{matter}\n---\n")
 
 
 def test_tags_as_people_write_them() -> None:

@@ -1,7 +1,6 @@
 """What `.gitignore` files leave out, by git's rules: the last pattern that matches decides, deeper files first.
 
-Only what git documents for the file itself; a user's global excludes are not read. A pattern becomes one regular
-expression over the path below the folder of its file.
+Only the files of the repository are read, not the user's global excludes. Why this is not pathspec: docs/decisions/017.
 """
 
 import os
@@ -9,22 +8,30 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+_TOKEN = re.compile(
+    r"(?<![^/])\*\*/|/\*\*$|\*+|\?"  # wildcards
+    r"|\[[!^]?\]?(?:\\.|[^\]\\])*\]"  # a class of characters
+    r"|\\.|.",
+    re.DOTALL,
+)
+_WILDCARDS = {"**/": "(?:.*/)?", "/**": "/.+", "?": "[^/]"}
+
 
 class Pattern(NamedTuple):
-    matches: "re.Pattern[str]"
+    matches: "re.Pattern[str]"  # the path below the folder of the file
     keeps: bool  # began with an exclamation mark
     folders_only: bool  # ended with a slash
 
 
 class Rules(NamedTuple):
-    """One file's patterns, and the folder they count from."""
+    """The patterns of one file, and the folder that they are relative to."""
 
     folder: str
     patterns: tuple[Pattern, ...]
 
 
 def read(file: str, folder: str) -> Rules:
-    """The rules of a file, none when there is no such file."""
+    """The rules of a file; none if it cannot be read."""
     try:
         with open(file, encoding="utf-8", errors="surrogateescape") as stream:
             lines = stream.read().split("\n")
@@ -34,88 +41,59 @@ def read(file: str, folder: str) -> Rules:
 
 
 def above(folder: str) -> tuple[Rules, ...]:
-    """The rules that a folder inherits: those of its repository from its root down, the outermost first."""
+    """The rules that a folder inherits from its repository, the outermost first; none outside a repository."""
     folder = os.path.abspath(folder)
     inherited: list[Rules] = []
-    while True:
-        root = os.path.exists(os.path.join(folder, ".git"))
-        if root:
-            inherited.append(read(os.path.join(folder, ".git", "info", "exclude"), folder))
-            return tuple(reversed(inherited))
+    while not os.path.exists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
         if parent == folder:
-            return ()  # no repository: only what is in the folder itself counts
+            return ()
         inherited.append(read(os.path.join(parent, ".gitignore"), parent))
         folder = parent
+    inherited.append(read(os.path.join(folder, ".git", "info", "exclude"), folder))
+    return tuple(reversed(inherited))
 
 
 def inside(folder: str, inherited: Iterable[Rules]) -> tuple[Rules, ...]:
-    """The rules for what lies in a folder."""
+    """The rules for the entries of a folder."""
     folder = os.path.abspath(folder)
     return (*inherited, read(os.path.join(folder, ".gitignore"), folder))
 
 
 def is_ignored(path: str, rules: Iterable[Rules], *, folder: bool) -> bool:
-    """Whether the rules leave this path out; that a folder above it is left out is the caller's to know."""
+    """Whether the rules leave out this path; the caller has checked the folders above it."""
     path = os.path.abspath(path)
-    for held in reversed(tuple(rules)):
-        below = os.path.relpath(path, held.folder)
-        for pattern in reversed(held.patterns):
+    for one in reversed(tuple(rules)):
+        below = os.path.relpath(path, one.folder)
+        for pattern in reversed(one.patterns):
             if (folder or not pattern.folders_only) and pattern.matches.fullmatch(below):
                 return not pattern.keeps
     return False
 
 
 def _pattern(line: str) -> Pattern | None:
+    """The pattern of a line; None for a comment, and for a pattern that git never matches."""
     line = re.sub(r"(?<!\\)[ \t\r]+$", "", line)  # spaces at the end count only when they are escaped
-    if not line or line.startswith("#"):
-        return None
     keeps = line.startswith("!")
-    text = line[keeps:]
-    folders_only = text.endswith("/")
-    text = text.rstrip("/") if folders_only else text
-    if not text:
+    text = line[keeps:].rstrip("/")
+    if not text or line.startswith("#"):
         return None
     # A slash anywhere but at the end ties the pattern to the folder; without one it matches at any depth.
-    anchored = "/" in text
-    expression = ("" if anchored else "(?:.*/)?") + _expression(text.removeprefix("/"))
+    parts = [] if "/" in text else ["(?:.*/)?"]
+    for token in _TOKEN.findall(text.removeprefix("/")):
+        if token in ("[", "\\"):  # never closed, or nothing escaped
+            return None
+        parts.append(_expression(token))
     try:
-        return Pattern(re.compile(expression, re.DOTALL), keeps, folders_only)
-    except re.error:
-        return None  # a class that is never closed matches nothing
+        return Pattern(re.compile("".join(parts), re.DOTALL), keeps, line.endswith("/"))
+    except re.error:  # a range that runs backwards
+        return None
 
 
-def _expression(text: str) -> str:
-    parts, at = [], 0
-    while at < len(text):
-        char = text[at]
-        if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
-            parts.append("(?:.*/)?")
-            at += 3
-        elif text[at:] == "**" and (at == 0 or text[at - 1] == "/"):
-            parts.append(".+")
-            at += 2
-        elif char == "*":
-            parts.append("[^/]*")
-            at += 1
-        elif char == "?":
-            parts.append("[^/]")
-            at += 1
-        elif char == "[" and (found := re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]").match(text, at)):
-            parts.append(_class(found[0]))
-            at = found.end()
-        elif char == "\\" and at + 1 < len(text):
-            parts.append(re.escape(text[at + 1]))
-            at += 2
-        else:
-            parts.append(re.escape(char))
-            at += 1
-    return "".join(parts)
-
-
-def _class(text: str) -> str:
-    inner = text[1:-1]
-    negated = inner[:1] in ("!", "^")
-    inner = inner[negated:]
-    inner = re.sub(r"(?<!\\)([\[\]&~|])", r"\\\1", inner)
-    return f"(?!/)[{'^' if negated else ''}{inner}]"
+def _expression(token: str) -> str:
+    if token.startswith("["):
+        negated = token[1] in "!^"
+        return f"(?!/)[{'^' * negated}" + re.sub(r"(?<!\\)([\[\]&~|])", r"\\\1", token[1 + negated : -1]) + "]"
+    if token.startswith("\\"):
+        return re.escape(token[1])
+    return _WILDCARDS.get(token) or ("[^/]*" if token[0] == "*" else re.escape(token))

@@ -1,19 +1,23 @@
-"""The front matter of a Markdown file: the part of YAML that people write there.
+"""The front matter of a Markdown file: fields in YAML, with text, numbers, true and false, or lists of them as values.
 
-Scalars, quoted strings, lists of scalars in both notations, and blocks of text. Anything deeper is kept as the text
-it is, so that nothing is lost; what is no front matter at all is an error that names the line.
+PyYAML finds the nodes; none of its constructors runs, so tags and aliases create nothing. Any other value stays the
+text of the file, so that nothing is lost: a mapping, a date, what is not valid YAML such as `title: a: b`.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+import yaml
+
+MAX_CHARS = 2**16  # as many as the engine takes as metadata; PyYAML reads a megabyte in some ten seconds
+
 _FENCE = re.compile(r"---[ \t]*\r?\n")
 _END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_KEY = re.compile(r"""(?P<key>"[^"]+"|'[^']+'|[^\s#:'"\[\]{}-][^:#]*?)\s*:(?:\s+(?P<value>.*))?$""")
-_ITEM = re.compile(r"\s*-(?:\s+(?P<value>.*))?$")
-_COMMENT = re.compile(r"\s+#.*$")
-_PART = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,\[\]]*?)\s*(?:,|$)""")
+_NEXT_FIELD = re.compile(r"\n(?=[^\s#\]}-]|-\S)")
+_FIELD = re.compile(r"([^\s\"'\[\]{}#][^:]*?)\s*:\s+(.*)", re.DOTALL)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_TEXT = "tag:yaml.org,2002:str"
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _NUMBER: dict[str, Callable[[str], Any]] = {r"[-+]?\d{1,18}": int, r"[-+]?\d+\.\d+": float}
 
@@ -24,7 +28,9 @@ def split(text: str) -> tuple[dict[str, Any], str]:
     end = _END.search(text, start.end()) if start else None
     if start is None or end is None:
         return {}, text
-    return _fields(text[start.end() : end.start()].splitlines()), text[end.end() :].lstrip("\r\n")
+    if end.start() - start.end() > MAX_CHARS:
+        raise ValueError(f"the front matter has more than {MAX_CHARS} characters")
+    return _fields(text[start.end() : end.start()]), text[end.end() :].lstrip("\r\n")
 
 
 def tags_of(value: Any) -> list[str]:
@@ -33,59 +39,52 @@ def tags_of(value: Any) -> list[str]:
     return list(dict.fromkeys(tag for part in parts if (tag := str(part).strip().removeprefix("#"))))
 
 
-def _fields(lines: list[str]) -> dict[str, Any]:
+def _fields(text: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    at = 0
-    while at < len(lines):
-        line = lines[at].rstrip()
-        at += 1
-        if not line or line.lstrip().startswith("#"):
-            continue
-        found = _KEY.match(line)
-        if found is None:
-            raise ValueError(f"line {at + 1} of the front matter is not `name: value`")
-        block = []
-        while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t" or _ITEM.match(lines[at])):
-            block.append(lines[at].rstrip())
-            at += 1
-        fields[_unquoted(found["key"])] = _value((found["value"] or "").strip(), block)
+    line = 2  # the fence is the first
+    for part in _NEXT_FIELD.split(text):
+        fields |= _field(part, line)
+        line += part.count("\n") + 1
     return fields
 
 
-def _value(text: str, block: list[str]) -> Any:
-    inner = [line for line in block if line.strip() and not line.lstrip().startswith("#")]
-    if re.fullmatch(r"[|>][-+]?", text):
-        dedented = [line.strip() for line in block]
-        return ("\n" if text[0] == "|" else " ").join(dedented).strip()
-    if not text and inner:
-        items = [_ITEM.match(line) for line in inner]
-        if all(items):
-            return [_scalar(item["value"] or "") for item in items if item]
-        return "\n".join(block).strip("\n")
-    if inner:  # a plain value that goes on in the next lines
-        text = " ".join([text, *(line.strip() for line in inner)])
-    bare = _COMMENT.sub("", text)
-    if bare.startswith("[") and bare.endswith("]"):
-        return [_scalar(part) for part in _PART.findall(bare[1:-1]) if part]
-    return _scalar(text)
+def _field(part: str, line: int) -> dict[str, Any]:
+    part = _INDENT.sub(lambda indent: indent[0].expandtabs(2), part)  # YAML refuses tabs there
+    try:
+        root = yaml.compose(part, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        if found := _FIELD.match(part):
+            return {found[1]: found[2].rstrip()}
+        root = part
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode) or not all(isinstance(key, yaml.ScalarNode) for key, _ in root.value):
+        raise ValueError(f"line {line} of the front matter is not `name: value`")
+    return {key.value: _value(node, part) for key, node in root.value}
 
 
-def _scalar(text: str) -> Any:
-    text = text.strip()
-    if text[:1] in ('"', "'"):
-        return _unquoted(text)
-    text = _COMMENT.sub("", text) if not text.startswith("#") else ""
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    for pattern, kind in _NUMBER.items():
-        if re.fullmatch(pattern, text):
-            return kind(text)
+def _value(node: yaml.Node, part: str) -> Any:
+    if isinstance(node, yaml.SequenceNode) and all(map(_is_plain, node.value)):
+        return [_scalar(item) for item in node.value]
+    if _is_plain(node):
+        return _scalar(node)
+    start = node.start_mark.index
+    indent = part[part.rfind("\n", 0, start) + 1 : start]
+    return part[start - len(indent) * indent.isspace() : node.end_mark.index].rstrip()
+
+
+def _is_plain(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == _TEXT
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text: str = node.value
+    if node.style in ("|", ">"):
+        return text.strip("\n")
+    if node.style is None:
+        if text.lower() in _WORDS:
+            return _WORDS[text.lower()]
+        for pattern, kind in _NUMBER.items():
+            if re.fullmatch(pattern, text):
+                return kind(text)
     return text
-
-
-def _unquoted(text: str) -> str:
-    if text.startswith('"') and (end := re.match(r'"((?:[^"\\]|\\.)*)"', text)):
-        return re.sub(r'\\(["\\/])', r"\1", end[1]).replace("\\n", "\n").replace("\\t", "\t")
-    if text.startswith("'") and (end := re.match(r"'((?:[^']|'')*)'", text)):
-        return end[1].replace("''", "'")
-    return text.strip()
