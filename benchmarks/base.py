@@ -21,8 +21,8 @@ from kb.core.settings import Settings, bundled_model_dir
 from kb.embedding.embedder import SentenceEmbedder, load
 from kb.embedding.priority import Priority
 from kb.ingest.extract.part import Part
-from kb.ingest.pipeline import first_line
 from kb.ingest.prepare import Preparer
+from kb.ingest.requests import first_line
 
 CACHE = Path(__file__).parent / ".cache"
 PASSAGES = 10_000
@@ -83,7 +83,7 @@ def _passages(count: int, preparer: Preparer) -> Iterator[Passage]:
     made = 0
     for document, note in enumerate(_notes(count)):
         title = note.title or first_line(note.text)
-        for placed in preparer.passages(Part("text", note.text), "markdown"):
+        for placed in preparer.passages(Part("text", note.text), "markdown", title):
             yield Passage(document, title, placed.text)
             made += 1
             if made == count:

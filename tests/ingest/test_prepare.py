@@ -25,6 +25,6 @@ def test_every_passage_gives_way_unless_waiting_is_of_no_use(
 ) -> None:
     priority = Counting(free=free)
     preparer = Preparer(embedder, 200, priority)
-    (passage,) = preparer.passages(Part("text", "a passage"), "text")
-    assert len(preparer.begin([passage] * BATCH, "title", first=0)()) == BATCH
+    (passage,) = preparer.passages(Part("text", "a passage"), "text", "title")
+    assert len(preparer.begin([passage] * BATCH, first=0)()) == BATCH
     assert priority.times == times

@@ -17,6 +17,7 @@ from kb.engine.jobs.queue import Queue
 from kb.engine.jobs.worker import Worker
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
+from kb.ingest.notes import NoteEditor
 from kb.ingest.pipeline import Pipeline
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
@@ -74,17 +75,17 @@ class RunningEngine:
             if self._mend():
                 self._begin(preparer, reindex)
         self._live = live = ChunkIndex(embedder.dimensions, awaiting_reindex=self._fresh)
-        publisher = Publisher(live)
+        publisher = Publisher(database, live)
         queue = Queue(database)
         self._sandbox = sandbox = Sandbox(lambda: ocr.choose(settings.ocr))
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
-        reindexer = Reindexer(database, preparer, live, queue.changed, fresh=self._fresh)
+        reindexer = Reindexer(database, preparer, publisher, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         hands = {"small": small_hands()}
         self._worker = Worker(queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), priority, hands)
         self._keywords = keywords = KeywordIndex()
         self._doctor = doctor = Doctor(
-            database, mender, originals, preparer, live, keywords, settings.model_dir, self._worker.stopping
+            database, mender, originals, preparer, reindexer, live, keywords, settings.model_dir, self._worker.stopping
         )
         engine = Engine(
             settings,
@@ -94,6 +95,7 @@ class RunningEngine:
             embedder,
             preparer,
             publisher,
+            NoteEditor(database, preparer, publisher, live),
             Searcher(database, live, keywords, embedder),
             live,
             Archives(database, originals),

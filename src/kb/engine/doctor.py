@@ -21,10 +21,10 @@ from kb.embedding import model
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.metadata import metadata_text
 from kb.ingest.prepare import BATCH, Preparer
-from kb.ingest.reindex import passages_again
+from kb.ingest.reindex import Reindexer
 from kb.ingest.sandbox import confine
 from kb.search.keyword import KeywordIndex
-from kb.store import chunks, documents, health, jobs
+from kb.store import chunks, health, jobs
 from kb.store.backend import Database, Mender, Row, Salvage, Transaction
 from kb.store.health import Coverage
 from kb.store.originals import Originals, in_use
@@ -58,6 +58,7 @@ class Doctor:
         mender: Mender,
         originals: Originals,
         preparer: Preparer,
+        reindexer: Reindexer,
         live: ChunkIndex,
         keywords: KeywordIndex,
         model_dir: Path,
@@ -67,6 +68,7 @@ class Doctor:
         self._mender = mender
         self._originals = originals
         self._preparer = preparer
+        self._reindexer = reindexer
         self._live = live
         self._keywords = keywords
         self._model_dir = model_dir
@@ -190,8 +192,7 @@ class Doctor:
             owners = set(health.documents_of(tx, wrong)) - unsound
         fixed = 0
         if fix and wrong:
-            for document_id in sorted(owners):
-                self._cut_again(document_id)
+            self._recut(sorted(owners))
             with self._database.read() as tx:
                 fixed = len(wrong) - len({*tx.changed_rows().get("chunks", ()), *chunks.wild(tx)})
         message = "{n} passages are not as they were cut from their document's text; the first is passage {first}."
@@ -281,7 +282,7 @@ class Doctor:
     def _chunk_counts(self, *, fix: bool) -> Finding:
         with self._database.read() as tx:
             wrong = health.miscounted(tx)
-        fixed = sum(self._cut_again(document_id) for document_id in wrong) if fix else 0
+        fixed = self._recut(wrong) if fix else 0
         return found(wrong, "{n} documents have other passages than they should; the first is document {first}.", fixed)
 
     def _metadata(self, *, fix: bool) -> Finding:
@@ -289,7 +290,7 @@ class Doctor:
         with self._database.read() as tx:
             rows = health.without_metadata_passage(tx)
         missing = [row["id"] for row in rows if metadata_text(json.loads(row["metadata"]), row["title"])]
-        fixed = sum(self._cut_again(document_id) for document_id in missing) if fix else 0
+        fixed = self._recut(missing) if fix else 0
         if not missing:
             return Finding()
         message = (
@@ -306,31 +307,9 @@ class Doctor:
         some = ", ".join(map(str, beyond[:10])) + (" and others" if len(beyond) > 10 else "")
         return Finding(message=f"Documents with more metadata than is shown: {some}. Add them again with less.")
 
-    def _cut_again(self, document_id: int) -> bool:
-        """Make a document's chunks anew from its text, unless it changes or goes away meanwhile."""
-        if self._stopping.is_set():
-            return False
-        with self._database.read() as tx:
-            if not documents.exists(tx, document_id):
-                return False
-            row = documents.find(tx, document_id)
-            document = documents.as_documents(tx, [row])[0]
-            text = documents.text(tx, document_id)
-            held = chunks.of_document(tx, document_id, 0, None)
-        passages = passages_again(self._preparer, document, text, held)
-        new = [chunk for batch in self._preparer.batches(passages, document.title) for chunk in batch]
-        if not new:
-            return False
-        with self._database.write() as tx:
-            revision = chunks.next_revision(tx, document_id)
-            if not documents.move_revision(tx, document_id, row["revision"], revision, len(new)):
-                return False
-            ids = chunks.add(tx, document_id, revision, new)
-            chunks.discard(tx, document_id, row["revision"])
-            lengths, vectors = [chunk.terms for chunk in new], np.stack([chunk.vector for chunk in new])
-            of_metadata = [chunk.of_metadata for chunk in new]
-            tx.after_commit(lambda: self._live.replace(document_id, ids, lengths, vectors, of_metadata))
-        return True
+    def _recut(self, document_ids: Sequence[int]) -> int:
+        """Make the chunks of documents anew from their texts; return how many are mended before the engine stops."""
+        return sum(self._reindexer.document(id_) for id_ in document_ids if not self._stopping.is_set())
 
     def _originals_missing(self, *, fix: bool) -> Finding:  # noqa: ARG002 (only its owner can bring a file back)
         with self._database.read() as tx:

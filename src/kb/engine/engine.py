@@ -1,22 +1,18 @@
 """The use cases, each a short story over the parts. Synchronous: callers bring their own threads."""
 
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from kb import __version__
-from kb.core.errors import Conflict, InvalidRequest, KBError, NotANote, NotFound
+from kb.core.errors import Conflict, InvalidRequest, KBError, NotFound
 from kb.core.metadata import excess
 from kb.core.settings import Settings
 from kb.core.values import (
-    MAX_NOTE_BYTES,
     Accepted,
     AddOutcome,
-    Chunk,
     Cleared,
     Diagnosis,
     Document,
@@ -45,21 +41,17 @@ from kb.embedding.priority import Priority
 from kb.engine.doctor import Doctor
 from kb.engine.jobs.queue import Queue
 from kb.index.chunk_index import ChunkIndex
-from kb.ingest.draft import ledger_entry
 from kb.ingest.extract import detect
-from kb.ingest.extract.part import Part
-from kb.ingest.pipeline import first_line
+from kb.ingest.notes import NoteEditor, check_note_text, find_note
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import Publisher
 from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
 from kb.ingest.sandbox import confine
-from kb.ingest.written import Written
 from kb.search.duplicates import duplicates
 from kb.search.searcher import NO_VECTORS, Searcher
 from kb.store import chunks, documents, jobs, notes, originals
-from kb.store.backend import Database, Row, Transaction
+from kb.store.backend import Database, Row
 from kb.store.backup.archive import Archive, Archives
-from kb.store.documents import Content
 from kb.store.originals import Originals, Staged
 
 CLEAR_PHRASE = "DELETE ALL"
@@ -86,6 +78,7 @@ class Engine:
         embedder: WarmingEmbedder,
         preparer: Preparer,
         publisher: Publisher,
+        editor: NoteEditor,
         searcher: Searcher,
         live: ChunkIndex,
         archives: Archives,
@@ -99,6 +92,7 @@ class Engine:
         self._embedder = embedder
         self._preparer = preparer
         self._publisher = publisher
+        self._editor = editor
         self._searcher = searcher
         self._live = live
         self._archives = archives
@@ -210,8 +204,8 @@ class Engine:
 
     def document(self, ref: str, *, first_chunk: int = 0, max_chunks: int | None = None) -> Document:
         with self._database.read() as tx:
-            found = documents.get(tx, ref)
-            return with_content(tx, found, chunks.of_document(tx, found.id, first_chunk, max_chunks))
+            found = documents.with_text(tx, documents.find(tx, ref))
+            return replace(found, chunks=chunks.of_document(tx, found.id, first_chunk, max_chunks))
 
     def delete(self, ref: str) -> Removed:
         with self._database.write() as tx:
@@ -271,62 +265,14 @@ class Engine:
     # Notes
 
     def update_note(self, ref: str, text: str, expected_version: int | None = None) -> Document:
-        """Embed first, then one transaction: when embedding fails, the old note stands untouched."""
-        check_note_text(text)
-        self._live.snapshot()  # while there is no index, there is nothing to update it with
-        while (updated := self._try_update(ref, text, expected_version)) is None:
-            pass
-        return updated
-
-    def _try_update(self, ref: str, text: str, expected_version: int | None) -> Document | None:
-        """None when the note got another title or other metadata meanwhile: they are part of what was embedded."""
-        with self._database.read() as tx:
-            before = find_note(tx, ref, expected_version)
-        title = before["title"] if before["titled"] else first_line(text)
-        part = Part("text", text)
-        passages = chain(
-            self._preparer.passages(part, "markdown"),
-            self._preparer.metadata_passages(json.loads(before["metadata"]), title),
-        )
-        prepared = [chunk for batch in self._preparer.batches(passages, title) for chunk in batch]
-        data = note_request(text)
-        with self._database.write() as tx:
-            row = find_note(tx, ref, expected_version)
-            if (row["titled"] and row["title"] != title) or row["metadata"] != before["metadata"]:
-                return None
-            if row["content_hash"] != data.content_hash:
-                revision = chunks.next_revision(tx, row["id"])
-                written = Written()
-                written.add(chunks.add(tx, row["id"], revision, prepared), prepared)
-                held = documents.as_documents(tx, [row])[0]
-                content = Content(
-                    title=title,
-                    titled=bool(row["titled"]),
-                    filename=None,
-                    source_path=held.source_path,
-                    doc_type="note",
-                    media_type=held.media_type,
-                    content_hash=data.content_hash,
-                    size_bytes=data.size_bytes,
-                    metadata=json.loads(row["metadata"]),
-                    given=json.loads(row["given"]),
-                    processing_method=held.processing_method,
-                    ledger=[ledger_entry(part)],
-                    accepted=row["accepted"],
-                )
-                self._publisher.publish(tx, row["id"], content, revision, written)
-                notes.add_version(tx, row["id"], text)
-            return with_content(tx, documents.get(tx, row["id"]), None)
+        return self._editor.update(ref, text, expected_version)
 
     def note_versions(self, ref: str) -> NoteHistory:
         with self._database.read() as tx:
             return NoteHistory(notes.versions(tx, find_note(tx, ref)["id"]))
 
     def restore_note(self, ref: str, version: int) -> Document:
-        """An old text becomes the newest version; nothing of the history is lost."""
-        with self._database.read() as tx:
-            old = notes.version(tx, find_note(tx, ref)["id"], version)
-        return self.update_note(ref, old.text)
+        return self._editor.restore(ref, version)
 
     # Jobs
 
@@ -440,37 +386,6 @@ class Engine:
         except KBError as error:
             return error.message
         return None
-
-
-def check_note_text(text: str) -> None:
-    if not text.strip():
-        raise InvalidRequest("The text is empty. Give the note some text.")
-    if len(text.encode()) > MAX_NOTE_BYTES:
-        raise InvalidRequest(
-            f"The text is larger than {MAX_NOTE_BYTES // 2**20} MB, the most that a note holds. Split it, or add it as "
-            "a file."
-        )
-
-
-def find_note(tx: Transaction, ref: str, expected_version: int | None = None) -> Row:
-    row = documents.find(tx, ref)
-    if row["doc_type"] != "note":
-        raise NotANote(
-            f"Document {row['id']} is a {row['doc_type']} file. Only notes can be updated; add the file again instead."
-        )
-    if expected_version is not None and row["version"] != expected_version:
-        raise Conflict(
-            f"Note {row['id']} is at version {row['version']}, not {expected_version}: somebody changed it. Read it "
-            "again and repeat the change on the new text.",
-            current_version=row["version"],
-        )
-    return row
-
-
-def with_content(tx: Transaction, found: Document, own_chunks: list[Chunk] | None) -> Document:
-    """A document with its chunks, and a note with its text."""
-    text = documents.text(tx, found.id) if found.doc_type == "note" else None
-    return replace(found, text=text, chunks=own_chunks)
 
 
 def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:

@@ -129,7 +129,7 @@ class ChunkIndex:
         self._loaded = threading.Event()
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         self.without_vector = 0  # chunks loaded without a usable vector
         self._version = 0
         self._reset()
@@ -246,7 +246,7 @@ class ChunkIndex:
 
     def _reset(self, chunks: int = 0, documents: int = 0, doc_vectors: int = 0) -> None:
         """Make the arrays empty, with room for this much. Readers keep their snapshot until the next `_publish`."""
-        vectors, sign_bits = (np.float32, (self._dimensions,)), (np.uint64, (-(-self._dimensions // WORD),))
+        vectors, sign_bits = (np.float32, (self.dimensions,)), (np.uint64, (-(-self.dimensions // WORD),))
         self._chunks = Columns(
             chunks,
             chunk_ids=(np.int64, ()),
@@ -278,7 +278,7 @@ class ChunkIndex:
 
     def _measured_bound(self) -> Bound:
         """The bound that fits the vectors held."""
-        return Bound(self._dimensions, spread(self._chunks["vectors"]))
+        return Bound(self.dimensions, spread(self._chunks["vectors"]))
 
     def _replace(
         self,

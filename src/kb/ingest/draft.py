@@ -1,14 +1,12 @@
-"""A document on its way: what is known and written of it so far."""
+"""A document whose new content is being prepared: what is known of it so far."""
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from kb.core.errors import JobFailure
 from kb.core.invisible import tag_characters
 from kb.core.values import DocType, Json, LedgerEntry, Method
 from kb.ingest.extract.part import Part
-from kb.ingest.prepare import Finish, Placed
-from kb.ingest.written import Written
+from kb.ingest.revision import NewRevision
 from kb.store.backend import Row
 
 # Of a document: the vectors of more would fill a gigabyte. 100 MB of English have 130,000, of punctuation 500,000.
@@ -18,21 +16,16 @@ SEPARATOR = "\n\n"  # between the parts of a document's text
 
 @dataclass(slots=True)
 class Draft:
-    document_id: int
-    revision: int
-    given_title: str | None = None  # None: the title comes from the content
-    given: Json = field(default_factory=dict)  # the metadata that additions gave
-    again: Row | None = None  # the document, when its text is there already and only title or metadata change
-    title: str | None = None
+    revision: NewRevision
+    given_title: str | None  # None: the title comes from the content
+    given: Json  # the metadata that additions gave
+    stored: Row | None  # the document, if its text stays and only title or metadata change
+    title: str = ""
     metadata: Json = field(default_factory=dict)  # what the file says about itself, and then what was given
     texts: list[str] = field(default_factory=list)
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)
     expected: int = 0  # passages of the parts that are known
-    waiting: list[Placed] = field(default_factory=list)  # passages that are to be embedded next
-    begun: deque[Finish] = field(default_factory=deque)  # batches that are being embedded
-    handed_in: int = 0  # passages that are embedded or being embedded
-    written: Written = field(default_factory=Written)
 
     @property
     def text(self) -> str:
@@ -47,7 +40,7 @@ class Draft:
         if not self.ledger or self.ledger[-1].part != part.name:
             self.ledger.append(entry)
         elif entry.state == "failed" or (entry.state == self.ledger[-1].state and not self.ledger[-1].reason):
-            # Of several pieces of a part, the one that is missing must be told, and what is remarkable about one.
+            # Several pieces of one part share an entry: a failure wins, then the first that has a reason.
             self.ledger[-1] = entry
 
     def expect(self, passages: int) -> None:

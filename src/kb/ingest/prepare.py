@@ -32,19 +32,17 @@ class Placed:
 
     text: str
     anchor: Anchor
+    title: str  # indexed with the text
     hidden: bool = False  # some of it cannot be seen in the original
-
-    def titled(self, title: str) -> str:
-        """The title that is indexed with it: none for metadata, which would then win every search for the title."""
-        return "" if self.anchor.metadata else title
 
 
 class PlacedPassages:
     """The passages of a part. Each is made when its turn comes: a large part has hundreds of thousands."""
 
-    def __init__(self, part: Part, passages: Passages, offset: int) -> None:
+    def __init__(self, part: Part, passages: Passages, title: str, offset: int) -> None:
         self._part = part
         self._passages = passages
+        self._title = title
         self._offset = offset
 
     def __len__(self) -> int:
@@ -54,7 +52,7 @@ class PlacedPassages:
         for passage in self._passages:
             text = self._part.text[passage.start : passage.end]
             hidden = self._part.hidden or tag_characters(text) > 0
-            yield Placed(text, anchored(self._part.anchor, passage, self._offset), hidden)
+            yield Placed(text, anchored(self._part.anchor, passage, self._offset), self._title, hidden)
 
 
 class Preparer:
@@ -78,28 +76,31 @@ class Preparer:
         )
 
     def passages(
-        self, part: Part, kind: Kind, offset: int = 0, interrupt: Callable[[], None] = lambda: None
-    ) -> "PlacedPassages":
-        """What a part is cut into; `offset` is where the part starts in the document's text.
+        self, part: Part, kind: Kind, title: str, offset: int = 0, interrupt: Callable[[], None] = lambda: None
+    ) -> PlacedPassages:
+        """Cut a part, which starts at `offset` in the document's text.
 
-        `interrupt` raises when the work should stop: of a large part, cutting alone takes minutes.
+        `interrupt` raises when the work should stop: cutting a large part takes minutes.
         """
         cut = chunker.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt)
-        return PlacedPassages(part, cut, offset)
+        return PlacedPassages(part, cut, title, offset)
 
     def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:
-        """What a document's metadata is cut into: usually one passage, which stands after those of the text."""
+        """The passages of a document's metadata, usually one. They follow those of the text.
+
+        No title is indexed with them: they would win every search for the title.
+        """
         text = metadata_text(metadata, title)
         cut = chunker.chunk(text, "text", self._embedder.tokenizer, self.budget)
         pieces = (text[passage.start : passage.end] for passage in cut)
-        return [Placed(piece, Anchor(metadata=True), tag_characters(piece) > 0) for piece in pieces]
+        return [Placed(piece, Anchor(metadata=True), "", tag_characters(piece) > 0) for piece in pieces]
 
-    def batches(self, passages: Iterable[Placed], title: str) -> Iterator[list[NewChunk]]:
-        """The passages, embedded, as the chunks of a document.
+    def batches(self, passages: Iterable[Placed]) -> Iterator[list[NewChunk]]:
+        """Embed all passages of a document; yield its chunks.
 
-        Embedding begins with this call, before the first batch is asked for, and stays ahead of who takes them.
+        Embedding begins with this call, and goes on with the next batch while the caller writes one.
         """
-        begins = self._begins(iter(passages), title)
+        begins = self._begins(iter(passages))
         begun = deque(islice(begins, 1 + AHEAD))
 
         def finished() -> Iterator[list[NewChunk]]:
@@ -109,21 +110,21 @@ class Preparer:
 
         return finished()
 
-    def _begins(self, passages: Iterator[Placed], title: str) -> Iterator[Finish]:
+    def _begins(self, passages: Iterator[Placed]) -> Iterator[Finish]:
         first = 0
         while some := list(islice(passages, BATCH)):
-            yield self.begin(some, title, first)
+            yield self.begin(some, first)
             first += len(some)
 
-    def begin(self, passages: Sequence[Placed], title: str, first: int) -> Finish:
-        """Have a batch embedded in the background; what is returned waits for it."""
-        vectors = self._begun([(p.titled(title), p.anchor.heading, p.text) for p in passages])
+    def begin(self, passages: Sequence[Placed], first: int) -> Finish:
+        """Start to embed a batch in the background; return a function that waits for its chunks."""
+        vectors = self._begun([(p.title, p.anchor.heading, p.text) for p in passages])
 
         def finish() -> list[NewChunk]:
             columns, patient = [], True
             for passage in passages:  # while they are embedded
                 patient = patient and self._priority.give_way()
-                columns.append(self.segmented(passage.titled(title), passage.anchor.heading, passage.text))
+                columns.append(self.segmented(passage.title, passage.anchor.heading, passage.text))
             return [
                 NewChunk(
                     index=first + number,

@@ -1,62 +1,135 @@
-"""The moment a content becomes the document's: one short transaction, then the index in memory follows."""
+"""The only way in which the chunks of a document become visible, change or go away.
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+The chunks of a new revision are written unpublished, batch by batch. One short transaction publishes them. After its
+commit, and before the next write, the index in memory follows.
+"""
 
-from kb.core.errors import KBError
-from kb.ingest.written import Written
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+import numpy as np
+
+from kb.core.errors import KBError, Unavailable
+from kb.index.chunk_index import ChunkIndex
+from kb.ingest.revision import NewRevision
 from kb.store import chunks, documents
-from kb.store.backend import Transaction, Vector
+from kb.store.backend import Database, Transaction
+from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 
+Result = TypeVar("Result")
 
-class LiveIndex(Protocol):
-    """What the search side offers to those who change documents: called after a commit, before the next write."""
+ATTEMPTS = 5
+WITHDRAWN_AT_ONCE = 500  # chunks, so that no other writer waits long
 
-    def replace(
-        self,
-        document_id: int,
-        chunk_ids: Sequence[int],
-        terms: Sequence[int],
-        vectors: Callable[[Vector], None],
-        of_metadata: Sequence[bool],
-    ) -> None: ...
-    def remove(self, document_id: int) -> None: ...
-    def clear(self) -> None: ...
+
+class MovedError(Exception):
+    """The document came into being, changed or was deleted while its new content was being prepared."""
+
+
+def attempted(attempt: Callable[[], Result]) -> Result:
+    """The result of an attempt, which is repeated while other requests change the same document."""
+    for _ in range(ATTEMPTS):
+        with suppress(MovedError):
+            return attempt()
+    raise Unavailable(
+        f"Other requests changed the same document {ATTEMPTS} times while its new content was being prepared. Nothing "
+        "was changed. Try again."
+    )
 
 
 class Publisher:
-    def __init__(self, index: LiveIndex) -> None:
+    def __init__(self, database: Database, index: ChunkIndex) -> None:
+        self._database = database
         self._index = index
 
-    def publish(
-        self,
-        tx: Transaction,
-        document_id: int,
-        content: Content,
-        revision: int,
-        written: Written,
-    ) -> None:
-        """The chunks of this revision replace those that were published; what others are still writing stays theirs."""
-        if chunks.count(tx, document_id, revision) != len(written):
+    @contextmanager
+    def withdrawing(self, *revisions: NewRevision) -> Iterator[None]:
+        """Remove on leaving what was not published of these revisions."""
+        try:
+            yield
+        finally:
+            self.withdraw([one for one in revisions if not one.published])
+
+    def write(self, revision: NewRevision, batch: Sequence[NewChunk], *, vectors: bool = True) -> None:
+        """Write chunks that no reader sees yet; without `vectors`, the caller writes those before it publishes."""
+        # Not durable: the transaction that publishes these chunks makes them durable too.
+        with self._database.write(durable=False) as tx:
+            if not documents.exists(tx, revision.document_id):
+                raise MovedError
+            number = revision.number or chunks.next_revision(tx, revision.document_id)
+            ids = chunks.add(tx, revision.document_id, number, batch, vectors=vectors)
+        revision.add(number, ids, batch)
+
+    def publish(self, tx: Transaction, revision: NewRevision, content: Content) -> None:
+        """Replace the content of a document. Revisions that other writers have not published yet stay theirs."""
+        document_id = revision.document_id
+        if chunks.count(tx, document_id, revision.number) != len(revision):
             raise KBError(f"Chunks of document {document_id} are missing; nothing was changed. Retry the job.")
-        old = documents.publish(tx, document_id, content, revision, len(written))
+        old = documents.publish(tx, document_id, content, revision.number, len(revision))
         chunks.remove_unpublished(tx, document_id, old)
+
+        def follow() -> None:
+            revision.published = True
+            self._index.replace(
+                document_id,
+                revision.ids,
+                revision.terms,
+                lambda into: revision.fill(tx, into),
+                revision.of_metadata,
+            )
+
+        tx.after_commit(follow)
+
+    def swap(self, tx: Transaction, revisions: Sequence[NewRevision]) -> list[NewRevision]:
+        """Publish revisions that cut the same contents anew; return them without those whose content has changed.
+
+        The chunks that they replace stay until they are withdrawn.
+        """
+        swapped = [
+            one
+            for one in revisions
+            if one.number and documents.move_revision(tx, one.document_id, one.replaces, one.number, len(one))
+        ]
         tx.after_commit(
-            lambda: self._index.replace(
-                document_id, written.ids, written.terms, lambda into: written.fill(tx, into), written.of_metadata
+            lambda: self._index.replace_many(
+                [one.document_id for one in swapped],
+                [one.document_id for one in swapped for _ in one.ids],
+                [chunk_id for one in swapped for chunk_id in one.ids],
+                [terms for one in swapped for terms in one.terms],
+                np.concatenate(
+                    [
+                        np.empty((0, self._index.dimensions), np.float32),
+                        *(some for one in swapped for some in one.vectors),
+                    ]
+                ),
+                [of_metadata for one in swapped for of_metadata in one.of_metadata],
             )
         )
+        return swapped
+
+    def withdraw(self, revisions: Sequence[NewRevision]) -> None:
+        """Remove the unpublished chunks of these revisions and of those that they replaced, in steps."""
+        waiting = [(one.document_id, number) for one in revisions for number in (one.replaces, one.number)]
+        while waiting:
+            room = WITHDRAWN_AT_ONCE
+            with self._database.write() as tx:
+                while waiting and room > 0:
+                    removed = chunks.discard(tx, *waiting[-1], most=room)
+                    if removed < room:
+                        waiting.pop()
+                    room -= removed + 1
 
     def remove(self, tx: Transaction, document_id: int) -> int:
-        """Take a document out of everything; how many chunks it had."""
+        """Remove a document with all its chunks; return how many it had."""
         removed = chunks.remove_other_revisions(tx, document_id, keep=0)
         documents.delete(tx, document_id)
         tx.after_commit(lambda: self._index.remove(document_id))
         return len(removed)
 
     def clear(self, tx: Transaction) -> tuple[int, int]:
-        """Take everything out of everything; how many documents and chunks there were."""
+        """Remove everything; return how many documents and chunks there were."""
         removed = chunks.clear(tx)
         count = documents.clear(tx)
         tx.after_commit(self._index.clear)

@@ -16,6 +16,8 @@ from kb.core.values import DocType, Json
 from kb.store import documents, notes
 from kb.store.backend import Row, Transaction
 
+TITLE_CHARACTERS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddRequest:
@@ -65,6 +67,14 @@ def note_request(text: str, **given: Any) -> AddRequest:
 
 def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def first_line(text: str) -> str:
+    """The title of a note that was given none."""
+    for line in text.splitlines():
+        if title := line.strip().lstrip("#").strip():
+            return title if len(title) <= TITLE_CHARACTERS else title[: TITLE_CHARACTERS - 1] + "…"
+    return text.strip()[:TITLE_CHARACTERS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,10 +153,15 @@ def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list
     return remove(tx, tx.column(OTHER_REVISIONS, {"id": document_id, "revision": keep}))
 
 
-def discard(tx: Transaction, document_id: int, revision: int) -> None:
-    """Remove a revision that is not published, and the document when it never was."""
-    remove_unpublished(tx, document_id, revision)
-    tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
+def discard(tx: Transaction, document_id: int, revision: int, most: int) -> int:
+    """Remove `most` chunks of a revision, unless it is published; with the last ones, a document that never was.
+
+    Return how many chunks were removed.
+    """
+    removed = remove_unpublished(tx, document_id, revision, most)
+    if removed < most:
+        tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
+    return removed
 
 
 def clear(tx: Transaction) -> int:

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,18 @@ def exists(tx: Transaction, document_id: int) -> bool:
     return tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}) is not None
 
 
+def ids(tx: Transaction) -> list[int]:
+    return tx.column("SELECT id FROM published ORDER BY id")
+
+
 def get(tx: Transaction, ref: int | str) -> Document:
     return as_documents(tx, [find(tx, ref)])[0]
+
+
+def with_text(tx: Transaction, row: Row) -> Document:
+    """The document of this row; a note has its text."""
+    found = as_documents(tx, [row])[0]
+    return replace(found, text=text(tx, found.id)) if found.doc_type == "note" else found
 
 
 def text(tx: Transaction, document_id: int) -> str:
@@ -262,6 +272,26 @@ def as_documents(tx: Transaction, rows: Sequence[Row], *, tagged: bool = True) -
     tags = tags_of(tx, [row["id"] for row in rows] if tagged else [])
     with readable("documents"):
         return [as_document(row, tags[row["id"]] if tagged else []) for row in rows]
+
+
+def content_of(row: Row) -> Content:
+    """The content that a document has."""
+    with readable("documents"):
+        return Content(
+            title=row["title"],
+            titled=bool(row["titled"]),
+            filename=row["filename"],
+            source_path=row["source_path"],
+            doc_type=row["doc_type"],
+            media_type=row["media_type"],
+            content_hash=row["content_hash"],
+            size_bytes=row["size_bytes"],
+            metadata=json.loads(row["metadata"]),
+            processing_method=row["processing_method"],
+            ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
+            given=json.loads(row["given"]),
+            accepted=row["accepted"],
+        )
 
 
 def as_document(row: Row, tags: list[str]) -> Document:

@@ -1,7 +1,7 @@
 """The parts of a document, found again in its text: pages survive a new index."""
 
 from kb.core.values import Anchor, Chunk
-from kb.ingest.reindex import parts_of
+from kb.ingest.recut import parts_of
 
 TEXT = "First page.\n\nStill the first.\n\nSecond page."
 

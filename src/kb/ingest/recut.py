@@ -1,0 +1,46 @@
+"""Cut the stored text of a document again: its original file is not read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+
+from kb.core.invisible import tag_characters
+from kb.core.values import Anchor, Chunk, DocType
+from kb.ingest.chunking.chunker import Kind
+from kb.ingest.extract import FORMATS, Part
+from kb.ingest.prepare import PlacedPassages, Preparer
+
+
+def text_passages(
+    preparer: Preparer,
+    doc_type: DocType,
+    title: str,
+    text: str,
+    old: Sequence[Chunk],
+    interrupt: Callable[[], None] = lambda: None,
+) -> Iterator[PlacedPassages]:
+    """The passages of each part of a stored text; `old` are the chunks that the document has."""
+    kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind
+    for offset, part in parts_of(text, [chunk for chunk in old if not chunk.anchor.metadata], headed=kind == "text"):
+        yield preparer.passages(part, kind, title, offset, interrupt)
+
+
+def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterator[tuple[int, Part]]:
+    """The parts that a text was joined from, with their offsets: no chunk crosses a part.
+
+    With `headed`, the chunks' headings belong to the parts (a bookmark, a range of cells); else to the text.
+    """
+    unheaded = {} if headed else {"heading": None}
+    anchors = [
+        ((replace(c.anchor, start=None, end=None, **unheaded), bool(c.hidden) and not tag_characters(c.text)), c)
+        for c in old
+    ]
+    groups = [
+        (anchor, min(c.anchor.start or 0 for _, c in group)) for anchor, group in groupby(anchors, key=itemgetter(0))
+    ]
+    if not groups:  # all chunks were lost: only the text is known
+        groups = [((Anchor(), False), 0)]
+    starts = [0, *(start for _, start in groups[1:])]
+    for ((anchor, hidden), _), start, end in zip(groups, starts, [*starts[1:], len(text)], strict=True):
+        yield start, Part("part", text[start:end], anchor, hidden=hidden)
