@@ -72,6 +72,11 @@ def test_explain_says_what_each_leg_thought(http: Http, library: dict[str, int])
     assert hit["explain"]["fts"]["rank"] == 1
     assert hit["explain"]["vector"]["rank"] == 1
     assert hit["explain"]["matched_terms"] == ["boiler", "servic"]
+    shares = [hit["explain"][leg]["share"] for leg in ("fts", "vector")]
+    assert min(shares) > 0
+    assert sum(shares) == pytest.approx(hit["score"], abs=1e-4)
+    alone = http.search("boiler", explain=True, mode="fts", tags=["library"])["results"][0]
+    assert alone["explain"]["fts"]["share"] == pytest.approx(alone["score"], abs=1e-4)
     assert http.search("boiler", explain=True, mode="vector")["results"][0]["explain"]["fts"] is None
 
 

@@ -232,6 +232,7 @@ class LegExplanation:
 
     rank: int  # 1 is the leg's best; 0 when the leg did not find it
     score: float  # raw: BM25 or cosine
+    share: float  # what it adds to the hit's score; the shares of both legs add up to it
 
 
 @dataclass(frozen=True, slots=True)
