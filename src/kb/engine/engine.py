@@ -213,7 +213,7 @@ class Engine:
             removed = self._publisher.remove(tx, row["id"])
             if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
                 tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
-        self._database.forget_log()
+        self._database.truncate_wal()
         return Removed(row["id"], row["filename"], removed)
 
     def clear(self, confirm: str) -> Cleared:
@@ -229,7 +229,7 @@ class Engine:
             count, removed = self._publisher.clear(tx)
             # Before the next write: a file that is added from now on stays.
             tx.after_commit(lambda: freed.append(self.originals.clear()))
-        self._database.give_back()
+        self._database.vacuum()
         return Cleared(count, removed, sum(freed) + max(before - self._database.size_bytes(), 0))
 
     def text(self, ref: str, start: int = 0, end: int | None = None) -> str:
