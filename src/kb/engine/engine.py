@@ -17,21 +17,23 @@ from kb.core.values import (
     Diagnosis,
     Document,
     DocumentList,
+    DocumentSummary,
+    DocumentSummaryList,
     DuplicateList,
-    Filter,
     Health,
     Job,
     JobList,
     JobStatus,
     Json,
+    LedgerPage,
+    LedgerState,
     Limits,
+    Listing,
     ModelInfo,
     NoteHistory,
-    Order,
     Removed,
     SearchAnswer,
     SearchRequest,
-    Sort,
     Status,
     StorageInfo,
     TagList,
@@ -49,7 +51,7 @@ from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, not
 from kb.ingest.sandbox import confine
 from kb.search.duplicates import duplicates
 from kb.search.searcher import NO_VECTORS, Searcher
-from kb.store import chunks, documents, jobs, notes, originals
+from kb.store import chunks, documents, jobs, listing, notes, originals
 from kb.store.backend import Database, Row
 from kb.store.backup.archive import Archive, Archives
 from kb.store.originals import Originals, Staged
@@ -197,10 +199,21 @@ class Engine:
 
     # Documents
 
-    def documents(self, condition: Filter, *, sort: Sort, order: Order | None, limit: int, offset: int) -> DocumentList:
+    def documents(self, wanted: Listing) -> DocumentList:
         with self._database.read() as tx:
-            page, total = documents.page(tx, condition, sort, order, limit, offset)
-        return DocumentList(page, total, limit, offset)
+            return DocumentList(*listing.page(tx, wanted), wanted.limit, wanted.offset)
+
+    def summaries(self, wanted: Listing) -> DocumentSummaryList:
+        with self._database.read() as tx:
+            return DocumentSummaryList(*listing.summaries(tx, wanted), wanted.limit, wanted.offset)
+
+    def summary(self, ref: str) -> DocumentSummary:
+        with self._database.read() as tx:
+            return listing.summary(tx, ref)
+
+    def ledger(self, ref: str, state: LedgerState | None, limit: int, offset: int) -> LedgerPage:
+        with self._database.read() as tx:
+            return LedgerPage(*listing.ledger(tx, ref, state, limit, offset), limit, offset)
 
     def document(self, ref: str, *, first_chunk: int = 0, max_chunks: int | None = None) -> Document:
         with self._database.read() as tx:
