@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: containers setup run test check lint docs bench eval lock clean crash fuzz fuzz-database soak conformance extraction
+.PHONY: containers setup run test browser check lint docs bench eval lock clean crash fuzz fuzz-database soak conformance extraction
 
 setup: $(STAMP)
 
@@ -22,8 +22,15 @@ $(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*/*.[ch] 
 run: setup
 	@$(BIN)/kb up
 
-test: setup lint
+test: setup browser lint
 	$(BIN)/pytest
+
+# A browser for the tests of the page, found or fetched; `make run` needs none of it.
+browser: $(VENV)/.browser
+$(VENV)/.browser: lock/browser.txt tools/browser.py $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/browser.txt
+	$(BIN)/python -m tools.browser
+	@touch $@
 
 # What a change can be checked with in under a minute: no test that starts a server.
 check: setup lint
@@ -89,6 +96,7 @@ lock:
 	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
 	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) $(SILENT) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
+	$(LOCK) lock/browser.in -o lock/browser.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/*/lib*.so src/kb/*/*/lib*.so

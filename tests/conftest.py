@@ -13,7 +13,7 @@ from kb.embedding.embedder import SentenceEmbedder, load
 from support import EngineProcess, Http, StartEngine
 
 STARTS_A_SERVER = {"embedder", "engine_url", "start_engine"}  # or loads the model
-STARTS_PROCESSES = {"api", "crash", "embedding", "engine", "ingest", "mcp_server", "network"}  # folders of tests
+STARTS_PROCESSES = {"api", "crash", "embedding", "engine", "ingest", "mcp_server", "network", "web"}  # folders of tests
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import apsw
 
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.database import SQLiteDatabase, connect
 from support import Http, StartEngine
 
 DAMAGE = """

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb import __version__
 from kb.api.metrics import Metrics
+from kb.api.pages import is_open
 from kb.api.responses import error_answer
 from kb.core.errors import KBError
 from kb.core.settings import Settings
@@ -18,7 +19,6 @@ from kb.http.logs import new_request_id, request_id
 log = logging.getLogger(__name__)
 
 VERSION = __version__.encode()
-OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
 UPLOAD_PATH = "/api/v1/jobs"
 
@@ -59,7 +59,7 @@ class Guard:
 
     def _check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         self._gate.check_place(headers)
-        if not (method == "GET" and path in OPEN_PATHS):
+        if not (method == "GET" and is_open(path)):
             self._gate.check_key(headers)
 
 

@@ -1,22 +1,61 @@
-"""What lies at the root: liveness, the page, the list of routes. No data, and nothing from any other host."""
+"""What lies at the root: liveness, metrics, the list of routes, and the page with its files. None of the page's own
+files holds data, so they need no key; what they show, they ask of the REST API.
+"""
 
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from html import escape
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.responses import HTMLResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from kb import __version__
 from kb.api.dependencies import KEY, errors
+from kb.core.errors import NotFound
 
 router = APIRouter()
 
+# Nothing but files of this engine runs, and nothing is sent anywhere else. Trusted Types turn text that reaches a
+# place where HTML is parsed into an error.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
 }
+KINDS = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+STATIC = "/static/"
+VIEWS = ("/", "/d/{id}", "/n/{id}", "/documents", "/jobs", "/tags", "/duplicates", "/system", "/connect")
+VIEW_PATHS = re.compile("|".join(view.replace("{id}", "[^/]+") for view in VIEWS))
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no key: liveness, the page and its files."""
+    return path == "/health" or path.startswith(STATIC) or VIEW_PATHS.fullmatch(path) is not None
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    content: bytes
+    kind: str
+    etag: str
 
 
 @router.get("/health", tags=["state"], responses={403: errors()[403]})
@@ -29,12 +68,6 @@ async def health() -> dict[str, str]:
 def metrics(request: Request) -> PlainTextResponse:
     """Prometheus metrics; their names start with `kb_`."""
     return PlainTextResponse(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/", include_in_schema=False)
-async def page() -> HTMLResponse:
-    text = files("kb.web").joinpath("index.html").read_text(encoding="utf-8")
-    return HTMLResponse(text.replace("{version}", __version__), headers=HEADERS)
 
 
 @router.get("/docs", include_in_schema=False)
@@ -51,3 +84,44 @@ def route_list(openapi: dict[str, Any]) -> str:
         for method, about in methods.items()
     ]
     return "\n".join(rows)
+
+
+@router.get(STATIC + "{path:path}", include_in_schema=False)
+async def static(request: Request, path: str) -> Response:
+    file = static_files().get(path)
+    if file is None:
+        raise NotFound(f"The page has no file {path[:100]!r}.")
+    headers = HEADERS | {"ETag": file.etag}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, media_type=file.kind, headers=headers)
+
+
+async def page() -> HTMLResponse:
+    """The page; its script shows the view that the path names."""
+    return HTMLResponse(files("kb.web").joinpath("index.html").read_bytes(), headers=HEADERS)
+
+
+for _view in VIEWS:
+    router.add_api_route(_view, page, include_in_schema=False)
+
+
+@cache
+def static_files() -> dict[str, StaticFile]:
+    """The files of the page by their path below /static."""
+    found = {}
+    for path, file in _walk(files("kb.web")):
+        suffix = path[path.rfind(".") :]
+        if suffix in KINDS:
+            content = file.read_bytes()
+            found[path] = StaticFile(content, KINDS[suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return found
+
+
+def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    for entry in folder.iterdir():
+        path = prefix + entry.name
+        if entry.is_dir():
+            yield from _walk(entry, f"{path}/")
+        else:
+            yield path, entry

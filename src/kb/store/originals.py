@@ -54,7 +54,7 @@ class Budget:
                 )
             self.held += size
 
-    def release(self, size: int) -> None:
+    def give_back(self, size: int) -> None:
         with self._lock:
             self.held -= size
 
@@ -110,7 +110,7 @@ class Staged:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        self._budget.release(self._taken)
+        self._budget.give_back(self._taken)
         with contextlib.suppress(OSError):  # what could not be written was reported when it was synced
             self._file.close()
 

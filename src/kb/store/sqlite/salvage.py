@@ -9,7 +9,6 @@ Checksums go along with their rows. A row whose checksum cannot be read gets a n
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,8 @@ import numpy as np
 
 from kb.store.backend import Salvage, Vector
 from kb.store.sqlite import checksums
-from kb.store.sqlite.connection import connect, translated
-from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.database import SQLiteDatabase, SQLiteTransaction, connect, translated
 from kb.store.sqlite.migrate import Segment, migrate
-from kb.store.sqlite.transaction import SQLiteTransaction
 
 # What a file can do without. Jobs that cannot be read are forgotten: without a queue, nothing could be added at all.
 EXPENDABLE = {"chunks", "jobs", "meta"}
@@ -104,17 +101,27 @@ class SQLiteMender:
         self._segment = segment
 
     def survey(self) -> Salvage:
-        with translated(), closing(plain(self._database.path)) as source:
-            return salvage_of({table: gaps_in(source, table) for table in tables(source)})
+        with translated():
+            source = plain(self._database.path)
+            try:
+                return salvage_of({table: gaps_in(source, table) for table in tables(source)})
+            finally:
+                source.close()
 
     def mend(self, room: Path) -> Salvage:
         with self._database.replacing() as replace:
-            with closing(plain(self._database.path)) as source:
+            source = plain(self._database.path)
+            try:
                 room.unlink(missing_ok=True)
                 same_pages(source, room)
                 migrate(room, self._segment)
-                with closing(connect(room)) as target:
+                target = connect(room)
+                try:
                     done = copied(source, target)
+                finally:
+                    target.close()
+            finally:
+                source.close()
             if not done.lost:
                 replace(room)
         return done
@@ -137,9 +144,12 @@ def gaps_in(connection: apsw.Connection, table: str) -> list[Gap]:
 
 def same_pages(source: apsw.Connection, room: Path) -> None:
     """An empty file with pages of the same size: no other can take the place of the source."""
-    with closing(apsw.Connection(str(room))) as connection:
+    connection = apsw.Connection(str(room))
+    try:
         connection.pragma("page_size", source.pragma("page_size"))
         connection.pragma("journal_mode", "wal")
+    finally:
+        connection.close()
 
 
 def copied(source: apsw.Connection, target: apsw.Connection) -> Salvage:

@@ -1,0 +1,37 @@
+// Start of the page: take the key, follow the address and the engine's events, show the view.
+
+import { get } from "./api.js";
+import { follow } from "./events.js";
+import { html, render, useEffect } from "./html.js";
+import { locked, takeFromAddress } from "./key.js";
+import * as keys from "./keys.js";
+import * as router from "./router.js";
+import { text } from "./strings.js";
+import { KeyGate } from "./parts/key_gate.js";
+import { Shell } from "./parts/shell.js";
+import { Empty } from "./parts/states.js";
+import { SearchView } from "./views/search.js";
+
+const VIEWS = [
+  [/^\/$/, SearchView],
+];
+
+function Page() {
+  const known = !locked.value;
+  useEffect(() => {
+    if (known) get("/status").catch(() => {}); // shows at once whether a key is needed, or the engine is away
+  }, [known]);
+  if (locked.value) return html`<${KeyGate} />`;
+  const { path } = router.route.value;
+  for (const [pattern, View] of VIEWS) {
+    const found = pattern.exec(path);
+    if (found) return html`<${Shell}><${View} key=${path} id=${found[1]} /><//>`;
+  }
+  return html`<${Shell}><${Empty} title=${text.noView}><p><a href="/">${text.search}</a></p><//><//>`;
+}
+
+takeFromAddress();
+router.start();
+keys.start();
+render(html`<${Page} />`, document.body);
+follow();

@@ -1,0 +1,24 @@
+// What a view shows while it has nothing to show: loading, failed, empty.
+
+import { html } from "../html.js";
+import { text } from "../strings.js";
+
+/** The children once `load` (of useLoad) has data; before that, its state. An error beside old data is shown above it. */
+export function Loaded({ load, children }) {
+  const { data, error, loading, reload } = load;
+  if (data === undefined && loading && !error) return html`<p class="muted" role="status">${text.loading}</p>`;
+  return html`${error && html`<${Failure} error=${error} retry=${reload} />`}${data !== undefined && children(data)}`;
+}
+
+/** A failure with its reason and a way on. */
+export function Failure({ error, retry }) {
+  return html`<div class="notice error" role="alert">
+    <p><strong>${text.wentWrong}.</strong> <span dir="auto">${error.message}</span></p>
+    ${retry && html`<button onClick=${retry}>${text.retry}</button>`}
+  </div>`;
+}
+
+/** An empty place that says what belongs here. */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+}

@@ -1,0 +1,58 @@
+"""The page's files: open to all, and bound by a policy that lets nothing else run."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+import kb.web
+from support import Http, StartEngine
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+WEB = Path(kb.web.__path__[0])
+VIEWS = ("/", "/d/1", "/n/new", "/n/1", "/documents", "/jobs", "/tags", "/duplicates", "/system", "/connect")
+
+
+@pytest.mark.parametrize("path", [*VIEWS, "/docs"])
+def test_every_html_answer_carries_the_policy(http: Http, path: str) -> None:
+    reply = http("GET", path)
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.headers["content-security-policy"] == POLICY
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_page_and_its_files_need_no_key_and_nothing_else_is_open(start_engine: StartEngine) -> None:
+    http = Http(start_engine(KB_API_KEY="secret").url)
+    for path in (*VIEWS, "/static/style.css", "/static/app/main.js"):
+        assert http("GET", path).status == 200, path
+    for path in ("/docs", "/openapi.json", "/metrics", "/api/v1/status", "/d/1/2", "/static/../guard.py"):
+        assert http("GET", path).status in (401, 404), path
+    assert http("POST", "/documents").status == 401
+
+
+def test_a_file_is_sent_once(http: Http) -> None:
+    first = http("GET", "/static/app/main.js")
+    assert first.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert http("GET", "/static/app/main.js", If_None_Match=first.headers["etag"]).status == 304
+
+
+@pytest.mark.parametrize(
+    "path", ["vendor/vendor.toml", "index.html", "../api/app.py", "%2e%2e/api/app.py", "nosuch.js", ""]
+)
+def test_nothing_but_the_files_of_the_page_is_served(http: Http, path: str) -> None:
+    assert http("GET", f"/static/{path}").status == 404
+
+
+def test_own_scripts_stay_small() -> None:
+    own = [path.read_bytes() for path in WEB.joinpath("app").rglob("*.js")]
+    assert sum(len(gzip.compress(content)) for content in own) <= 60 * 1024
+
+
+def test_no_script_parses_html_or_names_another_host() -> None:
+    for path in WEB.joinpath("app").rglob("*.js"):
+        text = path.read_text()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?://", text), path
