@@ -10,7 +10,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from kb.api.limits import Slots
-from kb.core.values import Job, wire
+from kb.core.values import Job
+from kb.core.wire import wire
 from kb.engine.engine import Engine
 
 KEEP_ALIVE_SECONDS = 15

@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from starlette.responses import JSONResponse, Response
 
 from kb.core.errors import KBError
-from kb.core.values import wire
+from kb.core.wire import wire
 
 
 class Answer(JSONResponse):

@@ -1,15 +1,11 @@
-"""The values that everything passes around, frozen. What goes over the wire is the same value.
+"""The values that all packages share, frozen. The REST API answers with the same values (`kb.core.wire`)."""
 
-`wire` turns one into plain JSON data. A field made with `absent()` is left out of the answer while it is
-None; every other field is always there.
-"""
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import Any, Literal, TypeVar, get_args
+from kb.core.wire import absent
 
 Json = dict[str, Any]
-Value = TypeVar("Value")
 
 DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"]
 JobKind = Literal["note", "file", "reindex"]
@@ -36,15 +32,8 @@ Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
 AddOutcome = Literal["added", "updated", "unchanged", "kept"]
 
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
-JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 MAX_NOTE_BYTES = 2**20
 MAX_WAIT_SECONDS = 300
-PLAIN = frozenset({str, int, float, bool, type(None)})
-
-
-def absent() -> Any:
-    """A field that the answer leaves out while it is None."""
-    return field(default=None, metadata={"absent": True})
 
 
 @dataclass(frozen=True)
@@ -382,38 +371,3 @@ class DuplicatePair:
 @dataclass(frozen=True, slots=True)
 class DuplicateList:
     duplicates: list[DuplicatePair]  # the most similar first
-
-
-def made(kind: type[Value], held: dict[str, Any]) -> Value:
-    """A value of all its fields at once, which become its own; for kinds without slots, of which an answer has many.
-
-    The `__init__` of a frozen dataclass sets one field after another, each through a call: seven times as long.
-    """
-    value = object.__new__(kind)
-    object.__setattr__(value, "__dict__", held)
-    return value
-
-
-def wire(value: Any) -> Any:
-    """Plain JSON data: dataclasses become objects, fields that are absent are left out."""
-    kind: Any = type(value)
-    if kind in PLAIN:
-        return value
-    if kind is list or kind is tuple:
-        return [wire(item) for item in value]
-    if kind is dict:
-        return {key: wire(item) for key, item in value.items()}
-    plain = {}
-    for name, may_be_absent in shape(kind):
-        item = getattr(value, name)
-        if type(item) not in PLAIN:  # asked here too, as most fields are plain and calls cost
-            plain[name] = wire(item)
-        elif item is not None or not may_be_absent:
-            plain[name] = item
-    return plain
-
-
-@cache
-def shape(kind: type) -> tuple[tuple[str, bool], ...]:
-    """The fields of a noun, and which of them may be absent."""
-    return tuple((f.name, bool(f.metadata.get("absent"))) for f in fields(kind))

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from kb.core.errors import KBError, is_damage
 from kb.core.lru import LruCache
 from kb.core.metadata import remark
-from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest, wire
+from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest
+from kb.core.wire import wire
 from kb.embedding.embedder import Embedder
 from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import Rows

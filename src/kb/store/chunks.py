@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.metadata import shown
-from kb.core.values import Anchor, Chunk, Explanation, Hit, made
+from kb.core.values import Anchor, Chunk, Explanation, Hit
+from kb.core.wire import made
 from kb.store.backend import Database, Row, Transaction, Vector, listed
 from kb.store.stored import HIGHEST_ID, checked_id, readable
 
