@@ -11,7 +11,8 @@ from support import Http, StartEngine
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
 )
 WEB = Path(kb.web.__path__[0])
 VIEWS = ("/", "/d/1", "/n/new", "/n/1", "/documents", "/jobs", "/tags", "/duplicates", "/system", "/connect")
