@@ -22,10 +22,11 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     """What a server serves."""
     app = routes()
     app.state.engine = engine
+    app.state.search_threads = search.search_threads()
     app.state.streams = stream_slots()
     app.state.uploads = upload_slots()
     app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
-    return Guard(search.Direct(app, f"{PREFIX}/search", engine), settings, app.state.metrics)
+    return Guard(app, settings, app.state.metrics)
 
 
 def openapi_document() -> dict[str, Any]:

@@ -19,6 +19,12 @@ EngineOf = Annotated[Engine, Depends(the_engine)]
 KEY = Security(HTTPBearer(auto_error=False, scheme_name="key", description="Needed when `KB_API_KEY` is set."))
 Ref = Annotated[str, Path(description="Integer id or uid of a document.", max_length=200)]
 
+
+def content_type(request: Request) -> str:
+    """The media type of the body without its parameters; empty when none was sent."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["error"],

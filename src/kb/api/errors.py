@@ -7,9 +7,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Scope
 
 from kb.api.responses import error_answer
 from kb.core.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
@@ -21,17 +19,6 @@ def install(app: FastAPI) -> None:
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
     app.add_exception_handler(Exception, unexpected)
-
-
-def sealed(app: ASGIApp) -> ASGIApp:
-    """The same application, with the one shape also for what nobody expects; the server still logs it."""
-    return ServerErrorMiddleware(app, unexpected)
-
-
-async def answer_to(error: Exception, scope: Scope) -> Response:
-    """What the application answers to one of the `KNOWN` errors."""
-    handler = next(handler for kind, handler in HANDLERS.items() if isinstance(error, kind))
-    return await handler(Request(scope), error)
 
 
 async def ours(_: Request, error: Exception) -> Response:
@@ -87,4 +74,3 @@ HANDLERS: dict[type[Exception], Handler] = {
     HTTPException: framework,
     ClientDisconnect: disconnected,
 }
-KNOWN = tuple(HANDLERS)

@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from kb.api import uploads
-from kb.api.dependencies import EngineOf, errors
+from kb.api.dependencies import EngineOf, content_type, errors
 from kb.api.follow import EventStream, ended
 from kb.api.guard import MAX_BODY
 from kb.api.responses import Answer
@@ -50,7 +50,7 @@ async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
     At a known `source_path`, new content updates the document in place. A note that was edited in kb since is replaced
     only with `force`; a note never becomes a file, nor a file a note: 409 `conflict`.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = content_type(request)
     if kind == "multipart/form-data":
         accepted = await add_file(engine, request)
     elif kind == "application/json":
