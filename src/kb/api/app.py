@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from kb import __version__
-from kb.api import archives, doctor, documents, duplicates, errors, jobs, notes, pages, search, status
+from kb.api import archives, doctor, documents, duplicates, errors, jobs, notes, pages, search, status, views
 from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
 from kb.api.guard import Guard
@@ -25,6 +25,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app.state.search_threads = search.search_threads()
     app.state.streams = stream_slots()
     app.state.uploads = upload_slots()
+    app.state.turns = views.Turns()
     app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
     return Guard(app, settings, app.state.metrics)
 
@@ -43,7 +44,7 @@ def routes() -> FastAPI:
         redoc_url=None,
     )
     errors.install(app)
-    for module in (search, jobs, documents, notes, status, archives, doctor, duplicates):
+    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates):
         app.include_router(module.router, prefix=PREFIX, dependencies=[KEY])
     app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)

@@ -198,6 +198,22 @@ class TextQuery(QueryString):
     end: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
 
 
+class ImageQuery(QueryString):
+    width: Annotated[int, Field(ge=64, le=3000, description="Pixels.")] = 1400
+
+
+class BoxesQuery(QueryString):
+    start: Annotated[int, Field(ge=0, le=MAX_ID, description="The passage's `anchor.start`.")]
+    end: Annotated[int, Field(ge=0, le=MAX_ID, description="Its `anchor.end`.")]
+
+
+class TableQuery(QueryString):
+    sheet: Annotated[Text, Field(min_length=1, max_length=200, description="The passage's `anchor.sheet`.")]
+    range: Annotated[str, Field(max_length=40, description="Cells like `B4:D9`, as the anchor's heading has them.")] = (
+        "A1"
+    )
+
+
 class DoctorQuery(QueryString):
     fix: bool = Field(False, description="`true` is refused: to mend, send POST to the same path.")
 

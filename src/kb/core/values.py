@@ -279,6 +279,35 @@ class SearchAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Where a passage stands on a page, measured from the page's upper left corner as it is displayed."""
+
+    page: int
+    width: float  # of the page, in points; of a picture, in pixels
+    height: float
+    boxes: list[tuple[float, float, float, float]]  # left, top, right, bottom of each line
+    exact: bool  # false: of the passage, or of a part of it, only the page is known
+
+
+@dataclass(frozen=True, slots=True)
+class CitedCells:
+    rows: tuple[int, int]  # the first and the last
+    columns: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TableWindow:
+    """Cells of a sheet, those that a citation names and some around them."""
+
+    sheet: str
+    range: str  # that was asked for
+    first_row: int  # the number of the first of `rows`
+    columns: list[str]  # "A", "B"
+    rows: list[list[str]]
+    cited: CitedCells
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     name: str
     dimensions: int

@@ -15,6 +15,7 @@ from kb.engine.doctor import Doctor
 from kb.engine.engine import Engine
 from kb.engine.jobs.queue import Queue
 from kb.engine.jobs.worker import Worker
+from kb.engine.views import Views
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.notes import NoteEditor
@@ -24,6 +25,7 @@ from kb.ingest.publish import Publisher
 from kb.ingest.reindex import Reindexer
 from kb.ingest.sandbox import ocr
 from kb.ingest.sandbox.sandbox import Sandbox
+from kb.ingest.sandbox.views import Viewer
 from kb.search.keyword import KeywordIndex
 from kb.search.searcher import Searcher
 from kb.store import chunks, jobs, meta
@@ -78,6 +80,7 @@ class RunningEngine:
         publisher = Publisher(database, live)
         queue = Queue(database)
         self._sandbox = sandbox = Sandbox(lambda: ocr.choose(settings.ocr))
+        self._viewer = viewer = Viewer()
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, publisher, queue.changed, fresh=self._fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
@@ -101,6 +104,7 @@ class RunningEngine:
             Archives(database, originals),
             doctor,
             priority,
+            Views(database, originals, viewer, priority),
         )
         if reindex:
             engine.reindex()
@@ -220,6 +224,7 @@ class RunningEngine:
         self._keeper.join()
         self._worker.stop()
         self._sandbox.close()
+        self._viewer.close()
         self._database.close()
         self._folder.close()
 

@@ -40,6 +40,7 @@ from kb.embedding.lazy import WarmingEmbedder
 from kb.embedding.priority import Priority
 from kb.engine.doctor import Doctor
 from kb.engine.jobs.queue import Queue
+from kb.engine.views import Views
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.extract import detect
 from kb.ingest.notes import NoteEditor, check_note_text, find_note
@@ -84,8 +85,10 @@ class Engine:
         archives: Archives,
         doctor: Doctor,
         priority: Priority,
+        views: Views,
     ) -> None:
         self.settings = settings
+        self.views = views
         self.queue = queue
         self.originals = originals
         self._database = database

@@ -34,6 +34,10 @@ OF_DOCUMENT = """
 SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.document_id = :id ORDER BY c.chunk_index LIMIT :limit OFFSET :offset
 """
+STRETCH_OF_PAGE = """
+SELECT min(c.start_at), max(c.end_at) FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+ WHERE c.document_id = :id AND c.page = :page AND c.start_at >= 0
+"""
 # Taken once and for all: no two writers of a document ever get the same revision.
 NEXT_REVISION = "UPDATE documents SET taken = taken + 1 WHERE id = :id RETURNING taken"
 COUNT = "SELECT count(*) FROM chunks WHERE document_id = :id AND revision = :revision"
@@ -209,6 +213,12 @@ def of_document(tx: Transaction, document_id: int, first: int, limit: int | None
         Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row), True if row["hidden"] else None)
         for row in rows
     ]
+
+
+def stretch_of_page(tx: Transaction, document_id: int, page: int) -> tuple[int, int]:
+    """Where in the document's text a page starts and ends, as far as it has passages; 0 and 0 if it has none."""
+    ((start, end),) = tx.tuples(STRETCH_OF_PAGE, {"id": document_id, "page": page})
+    return (0, 0) if start is None else (int(start), int(end))
 
 
 def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:

@@ -16,7 +16,7 @@ LOCK = "engine.lock"
 REPLACED = "replaced"  # what was there before a restore, until an engine has started well with the new content
 RESTORED = "restored"  # a folder with a verified backup, which takes the place of everything beside it
 # What an engine keeps beside its database and its originals, and what is worth nothing without them.
-COMPANIONS = ("kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "staging")
+COMPANIONS = ("kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "staging", "cache")
 
 
 class DataFolder:

@@ -19,6 +19,7 @@ from pathlib import Path
 from kb.core.errors import Conflict, NotFound, StorageFull, TooLarge, Unavailable
 from kb.store.backend import Transaction
 from kb.store.folder import private, sync_folder
+from kb.store.page_cache import PageCache
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +122,7 @@ class Originals:
         self._staging = folder / "staging"
         self._limit = limit
         self._budget = Budget(STAGED_FILES * limit)
+        self._pages = PageCache(folder / "cache" / "pages")
         with storage_errors():
             for path in (self._folder, self._staging):
                 path.mkdir(mode=0o700, exist_ok=True)
@@ -196,8 +198,20 @@ class Originals:
         return self.path(sha256)
 
     def remove(self, sha256: str) -> None:
+        """The file, and the pages that were drawn of it."""
         if is_sha256(sha256):
             discard(self.path(sha256))
+            self._pages.remove(sha256)
+
+    def page(self, sha256: str, name: str) -> bytes | None:
+        """A page of an original that was drawn before."""
+        return self._pages.get(sha256, name)
+
+    def keep_page(self, sha256: str, name: str, data: bytes) -> None:
+        """Keep a drawn page for a while, unless its original was removed while it was being drawn."""
+        self._pages.put(sha256, name, data)
+        if not self.has(sha256):
+            self._pages.remove(sha256)
 
     def check(self) -> None:
         """Whether a file could be received now; raises StorageFull when not."""
@@ -213,7 +227,9 @@ class Originals:
 
     def clear(self) -> int:
         """Remove every file; how many bytes that were."""
-        return sum(discard(file) for file in list(self._folder.glob("??/*")))
+        freed = sum(discard(file) for file in list(self._folder.glob("??/*")))
+        self._pages.sweep(set())
+        return freed
 
     def orphans(self, named: set[str]) -> list[Path]:
         """Files that nothing names. Ask while nobody else writes: a file is kept inside the write that names it."""
@@ -224,6 +240,7 @@ class Originals:
         orphans = [*self.orphans(named), *self._staging.iterdir()]
         for file in orphans:
             discard(file)
+        self._pages.sweep(named)
         return len(orphans)
 
 

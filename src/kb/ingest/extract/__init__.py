@@ -3,8 +3,12 @@
 A process that extracts imports all of them at its start; the engine itself never loads a parser.
 """
 
+import codecs
+import encodings
+import pkgutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -48,8 +52,16 @@ LATE = ("heapq", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
 
 def load_all() -> None:
     """Import every extractor with its libraries: inside the sandbox nothing can be imported later."""
-    for name in (*(f"{__name__}.{form.module}" for form in FORMATS.values()), *LATE):
+    load(*(form.module for form in FORMATS.values()))
+
+
+def load(*modules: str) -> None:
+    """Import some modules of this package with what libraries import late."""
+    for name in (*(f"{__name__}.{module}" for module in modules), *LATE):
         import_module(name)
+    for encoding in pkgutil.iter_modules(encodings.__path__):  # a text may be written in any of them
+        with suppress(LookupError):
+            codecs.lookup(encoding.name)
 
 
 def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:

@@ -5,6 +5,7 @@ A picture without any text can still be found by its name: that is the one passa
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
@@ -18,6 +19,7 @@ FORMATS = ("JPEG", "PNG")
 MAX_PIXELS = 120_000_000  # unpacked, they must fit into the memory that is allowed
 OCR_PIXELS = 12_000_000  # a larger picture is made smaller before it is read
 EXIF_TEXTS = (ExifTags.Base.ImageDescription, ExifTags.Base.XPTitle, ExifTags.Base.XPSubject, ExifTags.Base.XPComment)
+SIDEWAYS = (5, 6, 7, 8)  # values of EXIF's orientation
 PNG_TEXTS = ("Title", "Description", "Comment")
 XMP_TEXT = re.compile(r"<dc:(?:title|description)>(.*?)</dc:", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
@@ -26,41 +28,54 @@ APART = re.compile(r"[\W_]+")  # in a name
 
 
 def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
-    try:
-        picture = Image.open(source.open(), formats=FORMATS)
-        if picture.width * picture.height > MAX_PIXELS:
-            raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
+    with opened(source) as picture:
         told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]
         found = ocr.read(upright(picture))
-    except Image.DecompressionBombError as error:
-        raise JobFailure("too_complex", f"The picture is too large: {error}") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise JobFailure("corrupt", f"The picture is cut off or damaged: {error}") from None
     name = APART.sub(" ", PurePath(source.name).stem).strip()
     text = "\n\n".join([*told, found.text] if found.text else [name, *told])
     yield Part("image", text, outcome=NOTHING_READ if found.outcome.state == "empty" else found.outcome)
 
 
-def upright(picture: Image.Image) -> Image.Image:
-    """Gray, of a size that can be read, turned as the camera was held."""
-    scale = (OCR_PIXELS / (picture.width * picture.height)) ** 0.5
+@contextmanager
+def opened(source: Source) -> Iterator[Image.Image]:
+    """The picture, not unpacked yet. What goes wrong with it inside is a failure that says so."""
+    try:
+        with Image.open(source.open(), formats=FORMATS) as picture:
+            if picture.width * picture.height > MAX_PIXELS:
+                raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
+            yield picture
+    except Image.DecompressionBombError as error:
+        raise JobFailure("too_complex", f"The picture is too large: {error}") from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise JobFailure("corrupt", f"The picture is cut off or damaged: {error}") from None
+
+
+def upright(picture: Image.Image, pixels: int = OCR_PIXELS, mode: str = "L") -> Image.Image:
+    """Gray or coloured, with at most so many pixels, turned as the camera was held."""
+    scale = (pixels / (picture.width * picture.height)) ** 0.5
     size = (max(1, int(picture.width * scale)), max(1, int(picture.height * scale)))
     if scale < 1:
-        picture.draft("L", size)  # a JPG is unpacked at a fraction of its size
-    turned = ImageOps.exif_transpose(on_white(picture))
+        picture.draft(mode, size)  # a JPG is unpacked at a fraction of its size
+    turned = ImageOps.exif_transpose(on_white(picture, mode))
     turned.thumbnail((max(size), max(size)) if scale < 1 else turned.size)
     return turned
 
 
-def on_white(picture: Image.Image) -> Image.Image:
+def upright_size(picture: Image.Image) -> tuple[int, int]:
+    """Width and height once it is turned as the camera was held."""
+    sideways = picture.getexif().get(ExifTags.Base.Orientation, 1) in SIDEWAYS
+    return (picture.height, picture.width) if sideways else picture.size
+
+
+def on_white(picture: Image.Image, mode: str) -> Image.Image:
     """Letters on a transparent ground would vanish in black."""
     if "A" not in picture.getbands() and "transparency" not in picture.info:
-        return picture.convert("L")
+        return picture.convert(mode)
     coloured = picture.convert("RGBA")
     ground = Image.new("RGBA", coloured.size, "white")
     ground.alpha_composite(coloured)
     ground.info = picture.info
-    return ground.convert("L")
+    return ground.convert(mode)
 
 
 def descriptions(picture: Image.Image) -> Iterator[str]:

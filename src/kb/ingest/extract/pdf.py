@@ -25,6 +25,7 @@ MAX_PAGES = 20_000
 MAX_OUTLINE = 20_000  # entries
 MAX_TITLE = 200  # characters of a heading
 SEPARATOR = " > "  # between the parts of a heading path
+LINE = "\n"  # between a page's own text and the notes that were stuck to it
 PAGE_CHARACTERS = 5_000_000
 SCANNED_BELOW = 32  # letters and digits: a page with more has a text of its own
 POINTS_PER_INCH = 72
@@ -88,13 +89,13 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
         return "", Outcome("failed", "the page cannot be read", "corrupt"), Hidden()
     try:
         own, hidden = own_text(page)
-        text = "\n".join(filter(None, (own, *notes)))
+        text = LINE.join(filter(None, (own, *notes)))
         if not source.force_ocr and not is_scan(page, own):
             return text, Outcome() if text else EMPTY, hidden
         found = ocr.read(rendered(page))
         if text and found.outcome.state == "empty":  # what stands on the page is all there is
             return text, Outcome(), hidden
-        return "\n".join(filter(None, (found.text or own, *notes))), found.outcome, hidden
+        return LINE.join(filter(None, (found.text or own, *notes))), found.outcome, hidden
     except pypdfium2.PdfiumError as error:
         return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt"), Hidden()
     finally:

@@ -23,6 +23,7 @@ COVERS = 0.5  # of the page, by images: then the page is a picture of a page
 DARKER = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_SHADING, pdfium.FPDF_PAGEOBJ_FORM)
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top
+Run = tuple[Way, int, int]  # in which ways characters are hidden, the first of them, and the one after the last
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
@@ -40,25 +41,26 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
 
 
 def shown_and_hidden(page: pypdfium2.PdfPage, written: pypdfium2.PdfTextPage, count: int) -> tuple[str, Hidden]:
-    text = written.get_text_range(0, count)
-    ways, each = hidden_characters(page, written, count)
-    if not ways:
-        return text, Hidden()
-    shown: list[str] = []
-    hidden: list[str] = []
-    found = Way(0)
-    for way, start, end in truly_hidden(page, written, each):
+    runs = runs_of(page, written, count)
+    ways = Way(0)
+    texts: tuple[list[str], list[str]] = ([], [])  # shown, hidden
+    for way, start, end in runs:
         piece = written.get_text_range(start, end - start)
-        (hidden if way else shown).append(piece)
+        texts[bool(way)].append(piece)
         if piece.strip():
-            found |= way
-    apart = Hidden("".join(hidden), {name for way, name in NAMES.items() if way in found})
-    return ("".join(shown), apart) if apart else (text, Hidden())
+            ways |= way
+    return "".join(texts[False]), Hidden("".join(texts[True]), {name for way, name in NAMES.items() if way in ways})
 
 
-def truly_hidden(
-    page: pypdfium2.PdfPage, written: pypdfium2.PdfTextPage, each: bytes
-) -> Iterator[tuple[Way, int, int]]:
+def runs_of(page: pypdfium2.PdfPage, written: pypdfium2.PdfTextPage, count: int) -> list[Run]:
+    """All characters in runs, in their order; those of a page whose hidden characters say nothing are one run."""
+    ways, each = hidden_characters(page, written, count)
+    runs = list(truly_hidden(page, written, each)) if ways else []
+    hidden = "".join(written.get_text_range(start, end - start) for way, start, end in runs if way)
+    return runs if Hidden(hidden) else [(Way(0), 0, count)]
+
+
+def truly_hidden(page: pypdfium2.PdfPage, written: pypdfium2.PdfTextPage, each: bytes) -> Iterator[Run]:
     """Runs of characters, and in which ways they are hidden after all."""
     behind: Backgrounds | None = None
     scanned: bool | None = None

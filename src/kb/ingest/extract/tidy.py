@@ -28,14 +28,16 @@ SPACES = re.compile(r"[^\S\n]+")
 AROUND_LINE_END = re.compile(r" ?\n ?")
 BLANK_LINES = re.compile(r"\n{3,}")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffe\uffff]")
+# What `tidy` replaces after line ends and ligatures, in this order; `kb.ingest.extract.traced` does the same.
+STEPS = ((CONTROLS, " "), (SPACES, " "), (AROUND_LINE_END, "\n"), (BLANK_LINES, "\n\n"))
 
 
 def tidy(text: str) -> str:
     """One space between words, no space at the edges of a line, one blank line at most."""
     text = LINE_ENDS.sub("\n", text).translate(LIGATURES)
-    text = CONTROLS.sub(" ", text)
-    text = AROUND_LINE_END.sub("\n", SPACES.sub(" ", text))
-    return BLANK_LINES.sub("\n\n", text).strip()
+    for pattern, instead in STEPS:
+        text = pattern.sub(instead, text)
+    return text.strip()
 
 
 def one_line(text: str) -> str:

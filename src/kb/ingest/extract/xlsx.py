@@ -20,6 +20,7 @@ from python_calamine import (
 
 from kb.core.errors import JobFailure
 from kb.core.values import Anchor
+from kb.ingest.extract.columns import column_name
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
@@ -140,16 +141,6 @@ def header_of(texts: list[str]) -> str:
     if len(names) < 2 or any(name[0].isdigit() or name[0] in "-+" for name in names):
         return ""
     return CELL.join(names)[:HEADER_CHARACTERS]
-
-
-def column_name(index: int) -> str:
-    """0 is A, 26 is AA."""
-    name = ""
-    while index >= 0:
-        index, letter = divmod(index, 26)
-        name = chr(ord("A") + letter) + name
-        index -= 1
-    return name
 
 
 def shown(value: Any) -> str:

@@ -23,6 +23,8 @@ from kb.ingest.sandbox.syscalls import PR_SET_PDEATHSIG, allowed
 
 MAPPED_BEYOND = 4 * 2**30  # address space that libraries map without ever using it
 MAX_DESCRIPTORS = 64
+# Where PDFium looks for the fonts that a PDF only names, when a page has to be drawn.
+FONTS = tuple(map(Path, ("/usr/share/fonts", "/usr/share/X11/fonts", "/usr/local/share/fonts")))
 REFUSED_EVENTS = ("socket.__new__", "socket.connect", "socket.bind", "socket.getaddrinfo")
 
 

@@ -29,7 +29,7 @@ KEPT = (
 )
 NO_MEMORY = (b"memory allocation of", b"std::bad_alloc", b"MemoryError", b"Out of memory")
 
-Work = Literal["extract", "tesseract", "rapidocr"]  # what a process does all its life
+Work = Literal["extract", "show", "tesseract", "rapidocr"]  # what a process does all its life
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,27 +3,23 @@
     kb.ingest.sandbox.program WORK MEMORY_BYTES IDLE_SECONDS
 
 WORK is what it does all its life, and no request changes it: `extract` files (answers: `part`s, `read` when an image
-has to be read, `end` or `failure`), or read images with `tesseract` or `rapidocr` (answers: `text` or `failure`).
+has to be read, `end` or `failure`), `show` pages and cells of them (answers: see `views.py`), or read images with
+`tesseract` or `rapidocr` (answers: `text` or `failure`).
 Everything that the work needs is loaded before the first request is taken, and then the doors are closed.
 """
 
-import codecs
-import encodings
 import json
 import os
-import pkgutil
 import select
 import socket
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kb.core.errors import JobFailure
 from kb.core.values import FailureCode
 from kb.ingest.extract import Source, load_all, parts
 from kb.ingest.extract.tools import Reading, reading, unread
-from kb.ingest.sandbox.confine import Needs, bind, confine
+from kb.ingest.sandbox.confine import FONTS, Needs, bind, confine
 from kb.ingest.sandbox.frames import HEAD, Frame, pack, unpack
 from kb.ingest.sandbox.ocr import load_reader
 
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 
 
 OUR_OWN_FAULT = (AttributeError, NameError, TypeError, AssertionError, ImportError)
-# Where PDFium looks for the fonts that a PDF only names, when a page has to be drawn.
-FONTS = tuple(map(Path, ("/usr/share/fonts", "/usr/share/X11/fonts", "/usr/local/share/fonts")))
 
 
 class Pipe:
@@ -102,9 +96,6 @@ class Extraction:
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         load_all()
-        for module in pkgutil.iter_modules(encodings.__path__):  # a text may be written in any of them
-            with suppress(LookupError):
-                codecs.lookup(module.name)
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None:  # noqa: ARG002
         source = Source(files[0], request["name"], request["force_ocr"])
@@ -139,7 +130,13 @@ def failure_of(error: Exception) -> dict[str, Any]:
 
 
 def load(work: str, pipe: Pipe) -> Work:
-    return Extraction(pipe) if work == "extract" else ImageReading(pipe, work)
+    if work == "extract":
+        return Extraction(pipe)
+    if work == "show":
+        from kb.ingest.sandbox.showing import Showing  # noqa: PLC0415 - a process that reads images needs no PDFium
+
+        return Showing(pipe.send)
+    return ImageReading(pipe, work)
 
 
 def serve(pipe: Pipe, work: Work) -> None:

@@ -13,16 +13,14 @@ from kb.core.errors import JobFailure
 from kb.core.values import DocType, Json
 from kb.ingest.extract import Part, Source
 from kb.ingest.sandbox.answers import Failed, Found, Picture, extracted, read
-from kb.ingest.sandbox.frames import Frame
 from kb.ingest.sandbox.ocr import OcrChoice
+from kb.ingest.sandbox.pool import Interrupt, Pool
 from kb.ingest.sandbox.process import PROGRAM, TICK, GoneError, Limits, Process, Work
 
 EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
 OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
 DOCUMENT_MB = 256  # of text in all
 DOCUMENT_SECONDS = 1800  # that extraction may take in all, OCR apart
-
-Interrupt = Callable[[], None]
 
 
 class Sandbox:
@@ -36,11 +34,9 @@ class Sandbox:
         program: Sequence[str] = PROGRAM,
     ) -> None:
         self._choose_ocr = cache(choose_ocr)  # looking for Tesseract takes a moment: not at start
-        self._limits = limits
         self._ocr_limits = ocr_limits
         self._program = program
-        self._lock = threading.Lock()
-        self._idle: list[Process] = []
+        self._pool = Pool(limits, "extract", program)
         self._reading = threading.Lock()  # one image at a time, in one process: OCR takes much memory
         self._reader: Process | None = None
 
@@ -59,7 +55,7 @@ class Sandbox:
             "ocr_missing": ocr.missing,
             "ocr_missing_code": ocr.missing_code,
         }
-        process, frame = self._asked(request, source, interrupt)
+        process, frame = self._pool.ask(request, b"", source, interrupt)
         size = 0
         waited = 0.0
         try:
@@ -84,46 +80,15 @@ class Sandbox:
         except BaseException:
             process.kill()  # failed or cancelled, or nobody wants the rest
             raise
-        with self._lock:
-            self._idle.append(process)
+        self._pool.give_back(process)
         if isinstance(answer, Failed):
             raise JobFailure(answer.code, answer.message)
 
     def close(self) -> None:
-        with self._lock:
-            for process in self._idle:
-                process.kill()
-            self._idle.clear()
+        self._pool.close()
         with self._reading:
             if self._reader:
                 self._reader.kill()
-
-    def _asked(self, request: Json, source: Source, interrupt: Interrupt) -> tuple[Process, Frame]:
-        """A process and its first answer; one that had ended of idleness is replaced."""
-        while True:
-            process = self._taken() or Process(self._limits, "extract", self._program)
-            try:
-                with source.open() as file:
-                    process.send(request, b"", interrupt, [file.fileno()])
-                return process, process.receive(interrupt)
-            except GoneError:
-                continue
-            except OSError as error:
-                process.kill()
-                raise JobFailure("corrupt", f"Its original cannot be read: {error.strerror}.") from None
-            except BaseException:
-                process.kill()
-                raise
-
-    def _taken(self) -> Process | None:
-        """One that is idle and still alive; the system may have ended it when memory was short."""
-        with self._lock:
-            while self._idle:
-                process = self._idle.pop()
-                if process.alive:
-                    return process
-                process.kill()
-        return None
 
     def _read(self, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
         """The text in an image. What goes wrong with it is its page's failure, not the document's."""

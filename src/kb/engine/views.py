@@ -1,0 +1,138 @@
+"""What is shown of an original: a page as a picture, where a passage stands on it, the cells around a citation."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kb.core.errors import Conflict, InvalidRequest, JobFailure, NotFound
+from kb.core.values import CitedCells, PageBoxes, TableWindow
+from kb.embedding.priority import Priority
+from kb.ingest.extract.columns import column_index, column_name
+from kb.ingest.sandbox.views import Beyond, Viewer
+from kb.store import chunks, documents
+from kb.store.backend import Database, Row
+from kb.store.originals import Originals
+
+DRAWING = 1  # goes up when pages are drawn in another way: those that are kept count no longer
+CELLS = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})(?::([A-Z]{1,3})([1-9]\d{0,6}))?")
+LAST_ROW, LAST_COLUMN = 2**20, 2**14  # of any sheet
+ROWS_AROUND, COLUMNS_AROUND = 5, 3
+MOST_ROWS, MOST_COLUMNS = 60, 30
+PICTURED = ("pdf", "image")
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    jpeg: bytes
+    tag: str  # another for any other picture
+
+
+class Views:
+    def __init__(self, database: Database, originals: Originals, viewer: Viewer, priority: Priority) -> None:
+        self._database = database
+        self._originals = originals
+        self._viewer = viewer
+        self._priority = priority
+
+    def image(self, ref: str, page: int, width: int) -> PageImage:
+        """A page of a PDF, or a picture, as a JPEG that is so many pixels wide."""
+        row = self._with_pages(ref, page)
+        name, sha256 = f"{page}-{width}-{DRAWING}.jpg", str(row["content_hash"])
+        path = self._originals.verified(sha256)
+        jpeg = self._originals.page(sha256, name)
+        if jpeg is None:
+            self._priority.give_way()
+            with shown(f"Page {page} of document {row['id']}"):
+                drawn = self._viewer.image(row["doc_type"], path, page, width)
+            if isinstance(drawn, Beyond):
+                raise no_page(row, page, drawn.pages)
+            jpeg = drawn
+            self._originals.keep_page(sha256, name, jpeg)
+        return PageImage(jpeg, hashlib.sha256(f"{sha256} {name}".encode()).hexdigest()[:32])
+
+    def boxes(self, ref: str, page: int, start: int, end: int) -> PageBoxes:
+        """Where the text from `start` to `end` stands on a page."""
+        if start >= end:
+            raise InvalidRequest(f"start is {start} and end is {end}: a passage ends after it starts.")
+        row = self._with_pages(ref, page)
+        path = self._originals.verified(row["content_hash"])
+        with self._database.read() as tx:
+            first, last = chunks.stretch_of_page(tx, row["id"], page)
+            text = documents.text(tx, row["id"])[first:last]
+        start, end = max(start, first) - first, min(end, last) - first
+        self._priority.give_way()
+        with shown(f"Page {page} of document {row['id']}"):
+            found = self._viewer.boxes(row["doc_type"], path, page, text, start, max(start, end))
+        if isinstance(found, Beyond):
+            raise no_page(row, page, found.pages)
+        return PageBoxes(page, found.width, found.height, found.boxes, found.exact)
+
+    def table(self, ref: str, sheet: str, cells: str) -> TableWindow:
+        """The cells that a citation names, and some around them."""
+        top, left, bottom, right = corners(cells)
+        with self._database.read() as tx:
+            row = documents.find(tx, ref)
+        if row["doc_type"] != "xlsx":
+            raise NotFound(f"Document {row['id']} is a {row['doc_type']}, which has no cells. Workbooks have.")
+        path = self._originals.verified(row["content_hash"])
+        first_row, first_column = max(0, top - ROWS_AROUND), max(0, left - COLUMNS_AROUND)
+        last_row = min(bottom + ROWS_AROUND + 1, first_row + MOST_ROWS)
+        last_column = min(right + COLUMNS_AROUND + 1, first_column + MOST_COLUMNS)
+        self._priority.give_way()
+        with shown(f"Sheet {sheet!r} of document {row['id']}"):
+            found = self._viewer.cells(path, sheet, (first_row, first_column, last_row, last_column))
+        if found is None:
+            raise NotFound(f"Document {row['id']} has no sheet {sheet!r}. The anchors of its passages name its sheets.")
+        width = max(map(len, found), default=0)
+        return TableWindow(
+            sheet,
+            cells,
+            first_row + 1,
+            [column_name(column) for column in range(first_column, first_column + width)],
+            [[*texts, *[""] * (width - len(texts))] for texts in found],
+            CitedCells((top + 1, bottom + 1), (column_name(left), column_name(right))),
+        )
+
+    def _with_pages(self, ref: str, page: int) -> Row:
+        with self._database.read() as tx:
+            row = documents.find(tx, ref)
+        if row["doc_type"] not in PICTURED:
+            raise NotFound(
+                f"Document {row['id']} is a {row['doc_type']} and has 0 pages. PDFs have pages, and a picture has 1. "
+                f"Read its text with GET /api/v1/documents/{row['id']}/text.",
+                pages=0,
+            )
+        if row["doc_type"] == "image" and page != 1:
+            raise no_page(row, page, 1)
+        return row
+
+
+@contextmanager
+def shown(what: str) -> Iterator[None]:
+    """What goes wrong with an original inside is an error that says so."""
+    try:
+        yield
+    except JobFailure as failure:
+        raise Conflict(
+            f"{what} cannot be shown: {failure.message} The original itself can be had with /original.",
+            failure=failure.code,
+        ) from failure
+
+
+def no_page(row: Row, page: int, pages: int) -> NotFound:
+    counted = "1 page" if pages == 1 else f"{pages} pages"
+    return NotFound(f"There is no page {page}: document {row['id']} has {counted}.", pages=pages)
+
+
+def corners(cells: str) -> tuple[int, int, int, int]:
+    """`B4:D9` as the first row, first column, last row and last column, each from 0."""
+    found = CELLS.fullmatch(cells)
+    if found is None:
+        raise InvalidRequest(f"{cells!r} is not a range of cells. Send one like B4:D9, or a cell like B4.")
+    columns = sorted((column_index(found[1]), column_index(found[3] or found[1])))
+    rows = sorted((int(found[2]) - 1, int(found[4] or found[2]) - 1))
+    if rows[1] >= LAST_ROW or columns[1] >= LAST_COLUMN:
+        raise InvalidRequest(f"{cells!r} lies beyond the last cell that a sheet can have, XFD1048576.")
+    return rows[0], columns[0], rows[1], columns[1]

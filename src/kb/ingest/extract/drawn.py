@@ -1,0 +1,62 @@
+"""A page of a PDF, or a picture, as a JPEG of a given width."""
+
+import io
+from typing import TYPE_CHECKING, NamedTuple
+
+import pypdfium2
+
+from kb.core.errors import JobFailure
+from kb.ingest.extract import image
+from kb.ingest.extract.pdf import laid_open
+from kb.ingest.extract.tools import Source
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 16_000_000  # a page that is much higher than wide is drawn smaller
+QUALITY = 82  # of a JPEG
+ROUNDED_UP = 1 - 1e-9  # a page that is a hair wider than asked for would get one more pixel
+
+
+class Drawing(NamedTuple):
+    width: int  # pixels
+    height: int
+    jpeg: bytes
+
+
+def page_of_pdf(document: pypdfium2.PdfDocument, index: int, width: int) -> Drawing:
+    """With what was filled in and written onto it, as extraction reads it."""
+    try:
+        page, _ = laid_open(document, index)
+    except pypdfium2.PdfiumError:
+        raise JobFailure("corrupt", "The page cannot be read.") from None
+    try:
+        across, down = page.get_size()
+        scale = min(width / across, (MAX_PIXELS / (across * down)) ** 0.5) if across > 0 < down else 0.0
+        if scale <= 0 or min(across, down) * scale < 1:
+            raise JobFailure("too_complex", f"The page measures {across:g} × {down:g} points, which is no picture.")
+        picture: Image = page.render(scale=scale * ROUNDED_UP, rev_byteorder=True).to_pil()
+        return encoded(picture)
+    except pypdfium2.PdfiumError as error:
+        raise JobFailure("corrupt", f"The page cannot be drawn: {error}") from None
+    finally:
+        page.close()
+
+
+def picture(source: Source, width: int) -> Drawing:
+    """Upright, on white; never larger than it is."""
+    with image.opened(source) as opened:
+        across, down = image.upright_size(opened)
+        width = min(width, across)
+        height = max(1, round(width * down / across))
+        if width * height > MAX_PIXELS:
+            width = max(1, int(width * (MAX_PIXELS / (width * height)) ** 0.5))
+            height = max(1, round(width * down / across))
+        drawn = image.upright(opened, width * height * 4, "RGB")
+        return encoded(drawn.resize((width, height), reducing_gap=2.0))
+
+
+def encoded(picture: "Image") -> Drawing:
+    data = io.BytesIO()
+    picture.convert("RGB").save(data, "JPEG", quality=QUALITY)
+    return Drawing(picture.width, picture.height, data.getvalue())

@@ -1,0 +1,101 @@
+"""Drawn pages on the disk, by the hash of their original: what can be drawn again is kept as long as there is room.
+
+No file is synced: it begins with the hash of the rest, and one that is not whole counts as not there. Nothing here is
+worth an error: what cannot be kept is drawn again.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from kb.store.folder import private
+
+log = logging.getLogger(__name__)
+
+BUDGET = 256 * 2**20  # bytes
+LEFT = 0.8  # of the budget, when the pages that were not looked at for longest are removed
+DIGEST = 32  # bytes of a sha256
+
+
+class PageCache:
+    """For several threads. `sha256` names an original, `name` one of its pages."""
+
+    def __init__(self, folder: Path, budget: int = BUDGET) -> None:
+        self._folder = folder
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._size: int | None = None  # bytes; None until they were counted
+
+    def get(self, sha256: str, name: str) -> bytes | None:
+        path = self._folder / sha256 / name
+        try:
+            data = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        return data[DIGEST:] if hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST] else None
+
+    def put(self, sha256: str, name: str, data: bytes) -> None:
+        target = self._folder / sha256 / name
+        part = target.with_name(f".{uuid.uuid4().hex}")
+        with self._lock:
+            try:
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with open(part, "xb", opener=private) as file:
+                    file.write(hashlib.sha256(data).digest() + data)
+                part.rename(target)
+            except OSError as error:
+                log.warning("a drawn page cannot be kept: %s", error.strerror)
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+                return
+            self._size = None if self._size is None else self._size + len(data) + DIGEST
+            if self._size is None or self._size > self._budget:
+                self._trim()
+
+    def remove(self, sha256: str) -> None:
+        """Every page of an original."""
+        with self._lock:
+            self._remove(self._folder / sha256)
+
+    def sweep(self, named: set[str]) -> None:
+        """Remove the pages of all originals but those that are named."""
+        with self._lock, suppress(FileNotFoundError):
+            for folder in list(self._folder.iterdir()):
+                if folder.name not in named:
+                    self._remove(folder)
+
+    def _remove(self, folder: Path) -> None:
+        self._size = None
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:  # it is swept at the next start
+            log.warning("drawn pages cannot be removed: %s", error.strerror)
+
+    def _trim(self) -> None:
+        """Count what is there; if that is too much, remove the pages that were not looked at for longest."""
+        found = sorted(self._files())
+        self._size = sum(size for _, size, _ in found)
+        if self._size <= self._budget:
+            return
+        for _, size, path in found:
+            if self._size <= LEFT * self._budget:
+                break
+            with suppress(OSError):
+                path.unlink()
+                self._size -= size
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        """When each file was looked at, its size and its path."""
+        for path in self._folder.glob("*/*"):
+            with suppress(OSError):
+                about = path.stat()
+                yield about.st_mtime, about.st_size, path
