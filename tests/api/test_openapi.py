@@ -26,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
 
 from kb.api.app import openapi_document
 from kb.core.errors import every_error
+from made import pdf
 from support import EngineProcess, Http
 
 EXAMPLES = int(os.environ.get("KB_FUZZ_EXAMPLES", "5"))
@@ -97,12 +98,13 @@ def modes() -> Iterator[Any]:
 
 
 def known_ids(http: Http) -> list[str]:
-    """Ids that exist now, so that not every answer is 404: of notes, of a file, of jobs."""
+    """Ids that exist now, so that not every answer is 404: of notes, of files, of jobs."""
     documents = http("GET", "/api/v1/documents?limit=20").json["documents"]
-    if len(documents) < 3:
+    if len(documents) < 4:
         http.add_note("A note for strangers to work on")
         http.add_note("Another one", tags=["red"], source_path="/openapi/note.md")
         http.add_file("file.md", b"# A file\n\nfor strangers")
+        http.add_file("file.pdf", pdf(["A page for strangers to look at"]))
         return known_ids(http)
     jobs = http("GET", "/api/v1/jobs?limit=5").json["jobs"]
     return [*(str(document["id"]) for document in documents), documents[0]["uid"], *(job["id"] for job in jobs)]
@@ -125,7 +127,7 @@ def test_every_answer_is_as_documented(engine: Http, label: str, mode: Generatio
     @given(case=operation.as_strategy(generation_mode=mode), real=st.sampled_from([None, *ids]), lot=st.integers(0, 19))
     def send(case: Any, real: str | None, lot: int) -> None:
         if "id" in (case.path_parameters or {}) and real is not None:
-            case.path_parameters = {"id": real}
+            case.path_parameters |= {"id": real}
         if label == "DELETE /api/v1/documents" and lot == 0:
             case.query = {"confirm": "DELETE ALL"}
         Sent.count += 1
