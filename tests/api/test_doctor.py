@@ -5,7 +5,8 @@ from typing import Any
 
 import apsw
 
-from kb.store.sqlite.database import SQLiteDatabase, connect
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.database import SQLiteDatabase
 from support import Http, StartEngine
 
 DAMAGE = """

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kb.store import chunks
-from kb.store.sqlite.database import SQLiteDatabase, connect
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.database import SQLiteDatabase
 from support import Http, StartEngine
 
 OF_METADATA = "SELECT id FROM chunks WHERE start_at = -1"

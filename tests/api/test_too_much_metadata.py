@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kb.store.sqlite.database import connect
+from kb.store.sqlite.connection import connect
 from support import Http, Reply, StartEngine
 
 

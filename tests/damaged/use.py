@@ -14,7 +14,7 @@ from damaged.damage import damage
 from kb.api.responses import Answer
 from kb.core.errors import KBError
 from kb.core.settings import Settings
-from kb.core.values import Filter, Mode, SearchRequest
+from kb.core.values import Filter, Listing, Mode, SearchRequest
 from kb.engine.assembly import RunningEngine
 from kb.engine.engine import Engine
 from kb.index import kernels
@@ -41,7 +41,8 @@ def built(folder: Path) -> None:
 
 def asked(engine: Engine) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "status", engine.status
-    yield "list", lambda: engine.documents(Filter(), sort="recent", order=None, limit=100, offset=0)
+    yield "list", lambda: engine.documents(Listing())
+    yield "summaries", lambda: engine.summaries(Listing())
     modes: tuple[Mode, ...] = ("hybrid", "fts", "vector")
     for mode in modes:
         request = SearchRequest("the boiler in the garden", mode=mode, top=20)

@@ -6,7 +6,7 @@ import apsw
 import pytest
 import sqlite_vec
 
-from kb.store.sqlite.database import connect
+from kb.store.sqlite.connection import connect
 from support import Http, StartEngine
 
 

@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.store.sqlite.database import connect
+from kb.store.sqlite.connection import connect
 from support import EngineProcess, Http, StartEngine
 
 PAGE = 4096  # bytes

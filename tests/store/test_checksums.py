@@ -13,7 +13,8 @@ from kb.store import chunks, documents, notes
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 from kb.store.sqlite import checksums
-from kb.store.sqlite.database import SQLiteDatabase, connect
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import STAMPED, migrate
 
 CONTENT = Content(
@@ -102,7 +103,7 @@ def test_whatever_is_written_is_as_it_was_written(database: SQLiteDatabase) -> N
     with database.write() as tx:
         chunks.clear(tx)
         documents.clear(tx)
-    database.give_back()
+    database.vacuum()
     assert damaged(database) == {}
     with database.read() as tx:
         assert tx.value("SELECT count(*) FROM checksums") == 0

@@ -11,7 +11,8 @@ import pytest
 from kb.core.errors import KBError, StorageFull
 from kb.index import terms
 from kb.store.sqlite import database as databases
-from kb.store.sqlite.database import PRAGMAS, SQLiteDatabase, connect
+from kb.store.sqlite.connection import PRAGMAS, connect
+from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 
 
@@ -57,12 +58,12 @@ def test_only_a_durable_write_waits_for_the_disk(database: SQLiteDatabase) -> No
 def test_a_glance_sees_what_is_committed_and_leaves_nothing_open(database: SQLiteDatabase) -> None:
     put(database, "a")
     rows = "SELECT key FROM meta WHERE key = :key"
-    assert database.glance(rows, {"key": "a"}) == [("a",)]
+    assert database.select(rows, {"key": "a"}) == [("a",)]
     with pytest.raises(KBError, match="no such table"):
-        database.glance("SELECT * FROM nowhere", {})
+        database.select("SELECT * FROM nowhere", {})
     assert not database._connection().in_transaction
     put(database, "b")
-    assert database.glance(rows, {"key": "b"}) == [("b",)]
+    assert database.select(rows, {"key": "b"}) == [("b",)]
 
 
 def test_a_write_that_fails_leaves_nothing(database: SQLiteDatabase) -> None:
@@ -176,11 +177,11 @@ def test_what_a_large_deletion_freed_goes_back_to_the_disk(emptied: SQLiteDataba
     with emptied.read() as tx:
         before = tx.tuples("SELECT rowid, * FROM meta ORDER BY rowid")
         large = emptied.path.stat().st_size
-        shrinking = threading.Thread(target=emptied.shrink, args=(tmp_path / "room",))
-        shrinking.start()
-        shrinking.join()
+        vacuuming = threading.Thread(target=emptied.vacuum_into, args=(tmp_path / "room",))
+        vacuuming.start()
+        vacuuming.join()
         assert tx.tuples("SELECT rowid, * FROM meta ORDER BY rowid") == before  # its moment is as it was
-    emptied.forget_log()
+    emptied.truncate_wal()
     assert emptied.path.stat().st_size < large / 4
     assert emptied.wasted_bytes == 0
     with emptied.read() as tx:
@@ -195,7 +196,7 @@ def test_a_writer_does_not_wait_until_the_file_is_smaller(emptied: SQLiteDatabas
     writers: list[threading.Thread] = []
 
     def write() -> bool:
-        if emptied._shrinking is not None and not writers:
+        if emptied._vacuuming is not None and not writers:
             writers.append(threading.Thread(target=put, args=(emptied, "came in between")))
             writers[0].start()
             time.sleep(0.2)
@@ -203,7 +204,7 @@ def test_a_writer_does_not_wait_until_the_file_is_smaller(emptied: SQLiteDatabas
 
     connection = emptied._connection()
     connection.set_progress_handler(write, 100)
-    assert emptied.shrink(tmp_path / "room") is False
+    assert emptied.vacuum_into(tmp_path / "room") is False
     connection.set_progress_handler(None)
     writers[0].join()
     assert count(emptied) == 501
@@ -215,11 +216,11 @@ def test_nobody_waits_for_a_reader_that_needs_the_log(database: SQLiteDatabase) 
     put(database, "before")
     with database.read() as tx:
         assert tx.value("SELECT count(*) FROM meta") == 1
-        forgetting = threading.Thread(target=database.forget_log)
+        forgetting = threading.Thread(target=database.truncate_wal)
         forgetting.start()
         forgetting.join(5)
         assert not forgetting.is_alive()
-    database.forget_log()
+    database.truncate_wal()
     assert database.path.with_name("kb.db-wal").stat().st_size == 0
 
 

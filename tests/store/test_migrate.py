@@ -11,7 +11,8 @@ import pytest
 from kb.core.errors import Conflict, KBError
 from kb.index import terms
 from kb.store import chunks, documents, jobs, notes
-from kb.store.sqlite.database import SQLiteDatabase, connect
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from kb.store.sqlite.schema import MIGRATIONS
 

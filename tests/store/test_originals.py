@@ -14,6 +14,7 @@ from kb.core.settings import Settings
 from kb.engine.assembly import RunningEngine
 from kb.store.originals import Originals
 from kb.store.sqlite import database
+from kb.store.sqlite.connection import connect
 
 DATA = b"bytes that must survive a power cut"
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -46,7 +47,7 @@ class SyncingVFS(apsw.VFS):
 def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What happens to the disk, in order: files and folders synced and renamed, rows written and committed."""
     told: list[str] = []
-    fsync, rename, connect = os.fsync, os.rename, database.connect
+    fsync, rename = os.fsync, os.rename
 
     def told_fsync(descriptor: int) -> None:
         fsync(descriptor)
@@ -103,7 +104,7 @@ def test_every_commit_is_written_through_to_the_disk(settings: Settings, events:
 
 
 def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
-    connection = database.connect(tmp_path / "kb.db")
+    connection = connect(tmp_path / "kb.db")
     assert connection.pragma("synchronous") == 2
     assert connection.pragma("journal_mode") == "wal"
     connection.close()

@@ -8,24 +8,40 @@ from starlette.responses import FileResponse, PlainTextResponse
 
 from kb.api.dependencies import EngineOf, Ref, errors
 from kb.api.responses import Answer
-from kb.api.schemas import ChunksQuery, ClearQuery, DocumentsQuery, TagsBody, TextQuery
-from kb.core.values import Cleared, Document, DocumentList, Removed, TagList
+from kb.api.schemas import ClearQuery, DocumentQuery, DocumentsQuery, LedgerQuery, TagsBody, TextQuery
+from kb.core.values import (
+    Cleared,
+    Document,
+    DocumentList,
+    DocumentSummary,
+    DocumentSummaryList,
+    LedgerPage,
+    Removed,
+    TagList,
+)
 
 router = APIRouter(tags=["documents"])
 
 
-@router.get("/documents", response_model=DocumentList, responses=errors())
+@router.get("/documents", response_model=DocumentList | DocumentSummaryList, responses=errors())
 def list_documents(engine: EngineOf, query: Annotated[DocumentsQuery, Query()]) -> Response:
-    """List documents, the most recently changed first."""
-    return Answer(
-        engine.documents(query.filter(), sort=query.sort, order=query.order, limit=query.limit, offset=query.offset)
-    )
+    """List documents, the most recently changed first; with `view=summary`, in rows that are short."""
+    listing = query.listing()
+    return Answer(engine.summaries(listing) if query.view == "summary" else engine.documents(listing))
 
 
-@router.get("/documents/{id}", response_model=Document, responses=errors(404))
-def get_document(engine: EngineOf, id: Ref, query: Annotated[ChunksQuery, Query()]) -> Response:  # noqa: A002
+@router.get("/documents/{id}", response_model=Document | DocumentSummary, responses=errors(404))
+def get_document(engine: EngineOf, id: Ref, query: Annotated[DocumentQuery, Query()]) -> Response:  # noqa: A002
     """One document with its chunks; a note with its text, exactly as written."""
+    if query.view == "summary":
+        return Answer(engine.summary(id))
     return Answer(engine.document(id, first_chunk=query.first_chunk, max_chunks=query.max_chunks))
+
+
+@router.get("/documents/{id}/ledger", response_model=LedgerPage, responses=errors(404))
+def get_ledger(engine: EngineOf, id: Ref, query: Annotated[LedgerQuery, Query()]) -> Response:  # noqa: A002
+    """What became of each part of a document: page by page of the list."""
+    return Answer(engine.ledger(id, query.state, query.limit, query.offset))
 
 
 @router.get("/documents/{id}/text", response_class=PlainTextResponse, responses=errors(404))

@@ -4,7 +4,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from kb.core import times
 from kb.core.errors import InvalidRequest
@@ -16,10 +16,13 @@ from kb.core.values import (
     Filter,
     JobStatus,
     Json,
+    LedgerState,
+    Listing,
     Mode,
     Order,
     SearchRequest,
     Sort,
+    View,
 )
 
 MAX_ID = 2**63 - 1
@@ -64,6 +67,9 @@ Moment = Annotated[
     str,
     Field(description="A date (2026-01-31) or a time (2026-01-31T12:00:00Z); UTC unless it names a zone."),
 ]
+
+
+AnyState = Annotated[LedgerState | None, BeforeValidator(lambda given: given or None)]  # `state=` means any
 
 
 class Body(BaseModel):
@@ -174,23 +180,43 @@ class JobsQuery(PageQuery):
 
 
 class DocumentsQuery(PageQuery):
+    view: View = Field("full", description="`summary`: the ledger counted by state, and no metadata.")
+    q: Annotated[Text, Field(max_length=2000)] = Field("", description="Words of the title or of the file name.")
+    state: AnyState = Field(None, description="Some part of the document is in this state.")
     source_path: Text | None = None
     tag: Annotated[list[Text], Field(max_length=100)] = Field([], description="May be repeated; all must match.")
     doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES]})
+    created_after: Moment | None = Field(None, description="Inclusive.")
+    created_before: Moment | None = Field(None, description="Exclusive.")
     sort: Sort = "recent"
     order: Order | None = Field(None, description="`desc`, but `asc` for `filename`, unless given.")
 
-    def filter(self) -> Filter:
-        return Filter(
-            tags=tuple(self.tag),
-            doc_type=known_doc_type(self.doc_type),
-            source_path=self.source_path,
+    def listing(self) -> Listing:
+        return Listing(
+            filter=Filter(
+                tags=tuple(self.tag),
+                doc_type=known_doc_type(self.doc_type),
+                source_path=self.source_path,
+                created_after=self.created_after and times.given("created_after", self.created_after),
+                created_before=self.created_before and times.given("created_before", self.created_before),
+            ),
+            words=self.q,
+            state=self.state,
+            sort=self.sort,
+            order=self.order,
+            limit=self.limit,
+            offset=self.offset,
         )
 
 
-class ChunksQuery(QueryString):
+class DocumentQuery(QueryString):
+    view: View = Field("full", description="`summary`: the ledger counted by state, no text and no chunks.")
     first_chunk: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
     max_chunks: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
+
+
+class LedgerQuery(PageQuery):
+    state: AnyState = Field(None, description="Only parts in this state.")
 
 
 class TextQuery(QueryString):

@@ -14,6 +14,7 @@ Mode = Literal["hybrid", "fts", "vector"]
 Sort = Literal["recent", "created", "filename", "size"]
 Order = Literal["asc", "desc"]
 LedgerState = Literal["ok", "ocr", "empty", "failed"]
+View = Literal["full", "summary"]
 FailureCode = Literal[
     "encrypted",
     "corrupt",
@@ -32,6 +33,7 @@ Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
 AddOutcome = Literal["added", "updated", "unchanged", "kept"]
 
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
+LEDGER_STATES: tuple[LedgerState, ...] = get_args(LedgerState)
 MAX_NOTE_BYTES = 2**20
 MAX_WAIT_SECONDS = 300
 
@@ -94,6 +96,45 @@ class Document:
 class DocumentList:
     documents: list[Document]
     total: int
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """What a list shows of a document: the states of its parts are counted, not named."""
+
+    id: int
+    uid: str
+    title: str
+    filename: str | None  # None for a note
+    source_path: str | None
+    doc_type: DocType
+    media_type: str
+    size_bytes: int
+    tags: list[str]
+    chunk_count: int
+    version: int
+    created_at: str
+    updated_at: str | None  # None until the first mutation
+    processing_method: Method
+    ledger_counts: dict[LedgerState, int]  # parts in each state that occurs
+    content_hash: str | None = absent()  # of one document; a list leaves these two out
+    metadata: Json | None = absent()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummaryList:
+    documents: list[DocumentSummary]
+    total: int
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    ledger: list[LedgerEntry]
+    total: int  # entries in the states that were asked for
     limit: int
     offset: int
 
@@ -202,6 +243,19 @@ class Filter:
 
 
 EVERYTHING = Filter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Which documents a list shows, and in which order."""
+
+    filter: Filter = EVERYTHING
+    words: str = ""  # each of them begins a word of the title or of the file name
+    state: LedgerState | None = None  # some part of the document is in this state
+    sort: Sort = "recent"
+    order: Order | None = None  # None: the natural one of `sort`
+    limit: int = 100
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class RunningEngine:
             return
         if wasted := self._database.wasted_bytes:
             with self._originals.scratch(self._database.size_bytes() - wasted) as room:
-                if self._database.shrink(room):
+                if self._database.vacuum_into(room):
                     log.info("%d MB of the database file are free again", wasted // 2**20)
 
     def _load(self) -> None:

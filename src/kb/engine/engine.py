@@ -17,21 +17,23 @@ from kb.core.values import (
     Diagnosis,
     Document,
     DocumentList,
+    DocumentSummary,
+    DocumentSummaryList,
     DuplicateList,
-    Filter,
     Health,
     Job,
     JobList,
     JobStatus,
     Json,
+    LedgerPage,
+    LedgerState,
     Limits,
+    Listing,
     ModelInfo,
     NoteHistory,
-    Order,
     Removed,
     SearchAnswer,
     SearchRequest,
-    Sort,
     Status,
     StorageInfo,
     TagList,
@@ -50,7 +52,7 @@ from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, not
 from kb.ingest.sandbox import confine
 from kb.search.duplicates import duplicates
 from kb.search.searcher import NO_VECTORS, Searcher
-from kb.store import chunks, documents, jobs, notes, originals
+from kb.store import chunks, documents, jobs, listing, notes, originals
 from kb.store.backend import Database, Row
 from kb.store.backup.archive import Archive, Archives
 from kb.store.originals import Originals, Staged
@@ -200,10 +202,21 @@ class Engine:
 
     # Documents
 
-    def documents(self, condition: Filter, *, sort: Sort, order: Order | None, limit: int, offset: int) -> DocumentList:
+    def documents(self, wanted: Listing) -> DocumentList:
         with self._database.read() as tx:
-            page, total = documents.page(tx, condition, sort, order, limit, offset)
-        return DocumentList(page, total, limit, offset)
+            return DocumentList(*listing.page(tx, wanted), wanted.limit, wanted.offset)
+
+    def summaries(self, wanted: Listing) -> DocumentSummaryList:
+        with self._database.read() as tx:
+            return DocumentSummaryList(*listing.summaries(tx, wanted), wanted.limit, wanted.offset)
+
+    def summary(self, ref: str) -> DocumentSummary:
+        with self._database.read() as tx:
+            return listing.summary(tx, ref)
+
+    def ledger(self, ref: str, state: LedgerState | None, limit: int, offset: int) -> LedgerPage:
+        with self._database.read() as tx:
+            return LedgerPage(*listing.ledger(tx, ref, state, limit, offset), limit, offset)
 
     def document(self, ref: str, *, first_chunk: int = 0, max_chunks: int | None = None) -> Document:
         with self._database.read() as tx:
@@ -216,7 +229,7 @@ class Engine:
             removed = self._publisher.remove(tx, row["id"])
             if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
                 tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
-        self._database.forget_log()
+        self._database.truncate_wal()
         return Removed(row["id"], row["filename"], removed)
 
     def clear(self, confirm: str) -> Cleared:
@@ -232,7 +245,7 @@ class Engine:
             count, removed = self._publisher.clear(tx)
             # Before the next write: a file that is added from now on stays.
             tx.after_commit(lambda: freed.append(self.originals.clear()))
-        self._database.give_back()
+        self._database.vacuum()
         return Cleared(count, removed, sum(freed) + max(before - self._database.size_bytes(), 0))
 
     def text(self, ref: str, start: int = 0, end: int | None = None) -> str:

@@ -168,7 +168,7 @@ class Database(Protocol):
     @property
     def name(self) -> str: ...
     def read(self) -> AbstractContextManager[Transaction]: ...
-    def glance(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def select(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """What one SELECT finds: it sees one moment by itself, so nothing has to begin and end around it."""
         ...
 
@@ -202,7 +202,7 @@ class Database(Protocol):
         ...
 
     def size_bytes(self) -> int: ...
-    def forget_log(self) -> None:
+    def truncate_wal(self) -> None:
         """Leave nothing of what was deleted in the log of changes."""
         ...
 
@@ -220,11 +220,11 @@ class Database(Protocol):
         """Free space in the file that is worth returning to the disk, 0 if it is not that much."""
         ...
 
-    def shrink(self, room: Path) -> bool:
+    def vacuum_into(self, room: Path) -> bool:
         """Return free space to the disk, by way of the empty file `room`; False when a writer came in between."""
         ...
 
-    def give_back(self) -> None:
+    def vacuum(self) -> None:
         """Return free space to the disk, and leave nothing of what was deleted in logs."""
         ...
 

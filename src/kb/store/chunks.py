@@ -227,14 +227,14 @@ def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         return {}
     names, params = listed(map(int, chunk_ids))
     with readable("passages"):
-        return {row[0]: passage_of(row) for row in database.glance(HITS.format(ids=names), params)}
+        return {row[0]: passage_of(row) for row in database.select(HITS.format(ids=names), params)}
 
 
 def with_text_keys(database: Database, keys: Sequence[int]) -> dict[int, list[int]]:
     """The ids of all chunks with these texts, published or not, by the key of the text."""
     names, params = listed(keys)
     found: dict[int, list[int]] = {}
-    for key, chunk_id in database.glance(WITH_TEXT_KEYS.format(keys=names), params):
+    for key, chunk_id in database.select(WITH_TEXT_KEYS.format(keys=names), params):
         found.setdefault(key, []).append(chunk_id)
     return found
 

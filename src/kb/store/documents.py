@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kb.core.errors import NotFound
 from kb.core.metadata import shown
 from kb.core.times import now
-from kb.core.values import DocType, Document, DocumentCounts, Filter, Json, LedgerEntry, Method, Order, Sort, TagCount
+from kb.core.values import DocType, Document, DocumentCounts, Filter, Json, LedgerEntry, Method, TagCount
 from kb.store.backend import Row, Transaction, listed
 from kb.store.stored import checked_id, readable
 
@@ -59,12 +59,6 @@ SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is
 """
 
 RECENT = "COALESCE(updated_at, created_at)"
-SORT_BY: dict[Sort, tuple[str, Order]] = {
-    "recent": (RECENT, "desc"),
-    "created": ("created_at", "desc"),
-    "filename": ("COALESCE(filename, title)", "asc"),
-    "size": ("size_bytes", "desc"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,21 +154,6 @@ def at_path(tx: Transaction, path: str) -> Row | None:
 
 def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[Row]:
     return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
-
-
-def page(
-    tx: Transaction, condition: Filter, sort: Sort, order: Order | None, limit: int, offset: int
-) -> tuple[list[Document], int]:
-    """One page of the documents within a filter, and how many there are in all."""
-    where, params = filtered(condition)
-    expression, natural = SORT_BY[sort]
-    direction = order or natural
-    rows = tx.rows(
-        f"SELECT * FROM published d WHERE {where} ORDER BY {expression} {direction}, id {direction} "
-        "LIMIT :limit OFFSET :offset",
-        params | {"limit": limit, "offset": offset},
-    )
-    return as_documents(tx, rows), int(tx.value(f"SELECT count(*) FROM published d WHERE {where}", params))
 
 
 def matching(tx: Transaction, condition: Filter) -> NDArray[np.int64]:

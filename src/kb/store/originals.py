@@ -55,7 +55,7 @@ class Budget:
                 )
             self.held += size
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         with self._lock:
             self.held -= size
 
@@ -111,7 +111,7 @@ class Staged:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        self._budget.give_back(self._taken)
+        self._budget.release(self._taken)
         with contextlib.suppress(OSError):  # what could not be written was reported when it was synced
             self._file.close()
 

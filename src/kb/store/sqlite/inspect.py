@@ -1,16 +1,15 @@
 """A database file that no engine uses, looked at before anything relies on it: in a backup, or to be restored."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
-import sqlite_vec
 
 from kb.core.errors import InvalidRequest, KBError
 from kb.store.sqlite import checksums, schema
-from kb.store.sqlite.database import translated
+from kb.store.sqlite.connection import integrity_check, load_sqlite_vec, translated
 from kb.store.sqlite.migrate import STAMPED, applied
 from kb.store.sqlite.vectors import SQLiteVectors
 
@@ -29,7 +28,7 @@ def check(path: Path) -> None:
                 raise InvalidRequest("It is empty.")
             schema.check(connection, version)
             for table in checksums.PARTS:
-                if table in tables(connection) and (wrong := integrity(connection, table)):
+                if table in tables(connection) and (wrong := integrity_check(connection, table)):
                     raise InvalidRequest(f"Its table {table} is damaged: {wrong[0]}.")
     except KBError as error:
         raise InvalidRequest(f"The database in the backup cannot be used. {error.message}") from error
@@ -42,7 +41,7 @@ def damage(path: Path) -> list[str]:
             found = [
                 f"The table {table} is damaged: {wrong[0]}."
                 for table in sorted(tables(connection))
-                if (wrong := integrity(connection, table))
+                if (wrong := integrity_check(connection, table))
             ]
             if applied(connection) >= STAMPED and not found:
                 rows = {
@@ -64,11 +63,6 @@ def documents_with(path: Path, sha256: str) -> list[int]:
         return [int(id_) for (id_,) in connection.execute(OWNERS, (sha256,))]
 
 
-def integrity(connection: Any, table: str) -> list[str]:
-    found = [str(line) for (line,) in connection.execute(f"PRAGMA integrity_check({table})")]
-    return [] if found == ["ok"] else found
-
-
 def tables(connection: Any) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
@@ -76,14 +70,8 @@ def tables(connection: Any) -> set[str]:
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """A connection that only reads."""
-    with translated():
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            connection.enable_load_extension(True)
-            connection.load_extension(sqlite_vec.loadable_path())
-            connection.enable_load_extension(False)
-            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-            connection.pragma("trusted_schema", "OFF")
-            yield connection
-        finally:
-            connection.close()
+    with translated(), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        load_sqlite_vec(connection)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.pragma("trusted_schema", "OFF")
+        yield connection

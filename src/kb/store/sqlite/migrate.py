@@ -7,6 +7,7 @@ Each migration and its record are one transaction: a crash in between changes no
 import logging
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from kb.core.values import DOC_TYPES
 from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
 from kb.store.sqlite import checksums, schema
-from kb.store.sqlite.database import SQLiteTransaction, connect, copy_into, translated
+from kb.store.sqlite.connection import connect, copy_into, translated
 from kb.store.sqlite.schema import MIGRATIONS
+from kb.store.sqlite.transaction import SQLiteTransaction
 
 log = logging.getLogger(__name__)
 
@@ -49,18 +51,14 @@ Segment = Callable[[str], list[str]]
 
 def migrate(path: Path, segment: Segment) -> None:
     """Apply what is missing. `segment` turns text into full-text terms."""
-    with translated():
-        connection = connect(path)
-        try:
-            done = applied(connection)
-            schema.check(connection, done)
-            if done == 1:
-                keep_copy(connection, Path(f"{path}.v2"))
-            for number, file in enumerate(sorted(MIGRATIONS.glob("*.sql")), start=1):
-                if number > done:
-                    apply(connection, number, file.read_text(encoding="utf-8"), segment)
-        finally:
-            connection.close()
+    with translated(), closing(connect(path)) as connection:
+        done = applied(connection)
+        schema.check(connection, done)
+        if done == 1:
+            keep_copy(connection, Path(f"{path}.v2"))
+        for number, file in enumerate(sorted(MIGRATIONS.glob("*.sql")), start=1):
+            if number > done:
+                apply(connection, number, file.read_text(encoding="utf-8"), segment)
 
 
 def applied(connection: apsw.Connection) -> int:

@@ -9,6 +9,7 @@ Checksums go along with their rows. A row whose checksum cannot be read gets a n
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ import numpy as np
 
 from kb.store.backend import Salvage, Vector
 from kb.store.sqlite import checksums
-from kb.store.sqlite.database import SQLiteDatabase, SQLiteTransaction, connect, translated
+from kb.store.sqlite.connection import connect, translated
+from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import Segment, migrate
+from kb.store.sqlite.transaction import SQLiteTransaction
 
 # What a file can do without. Jobs that cannot be read are forgotten: without a queue, nothing could be added at all.
 EXPENDABLE = {"chunks", "jobs", "meta"}
@@ -101,27 +104,17 @@ class SQLiteMender:
         self._segment = segment
 
     def survey(self) -> Salvage:
-        with translated():
-            source = plain(self._database.path)
-            try:
-                return salvage_of({table: gaps_in(source, table) for table in tables(source)})
-            finally:
-                source.close()
+        with translated(), closing(plain(self._database.path)) as source:
+            return salvage_of({table: gaps_in(source, table) for table in tables(source)})
 
     def mend(self, room: Path) -> Salvage:
         with self._database.replacing() as replace:
-            source = plain(self._database.path)
-            try:
+            with closing(plain(self._database.path)) as source:
                 room.unlink(missing_ok=True)
                 same_pages(source, room)
                 migrate(room, self._segment)
-                target = connect(room)
-                try:
+                with closing(connect(room)) as target:
                     done = copied(source, target)
-                finally:
-                    target.close()
-            finally:
-                source.close()
             if not done.lost:
                 replace(room)
         return done
@@ -144,12 +137,9 @@ def gaps_in(connection: apsw.Connection, table: str) -> list[Gap]:
 
 def same_pages(source: apsw.Connection, room: Path) -> None:
     """An empty file with pages of the same size: no other can take the place of the source."""
-    connection = apsw.Connection(str(room))
-    try:
+    with closing(apsw.Connection(str(room))) as connection:
         connection.pragma("page_size", source.pragma("page_size"))
         connection.pragma("journal_mode", "wal")
-    finally:
-        connection.close()
 
 
 def copied(source: apsw.Connection, target: apsw.Connection) -> Salvage:

@@ -5,14 +5,15 @@ anything that the migrations do not make is refused by name, before anything els
 """
 
 import re
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import apsw
-import sqlite_vec
 
 from kb.core.errors import Conflict
+from kb.store.sqlite.connection import load_sqlite_vec
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 # Tables inside virtual tables are their own affair, and they differ between versions of sqlite-vec.
@@ -68,12 +69,8 @@ def normalised(sql: str) -> str:
 @cache
 def expected(version: int) -> dict[tuple[str, str], str]:
     """What a file has that the migrations up to `version` were applied to."""
-    connection = apsw.Connection(":memory:")
-    try:
-        connection.enable_load_extension(True)
-        connection.load_extension(sqlite_vec.loadable_path())
+    with closing(apsw.Connection(":memory:")) as connection:
+        load_sqlite_vec(connection)
         for file in sorted(MIGRATIONS.glob("*.sql"))[:version]:
             connection.execute(file.read_text(encoding="utf-8")).fetchall()
         return things(connection)
-    finally:
-        connection.close()
