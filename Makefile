@@ -8,14 +8,16 @@ STAMP := $(VENV)/.setup
 
 setup: $(STAMP)
 
-# Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of
-# what is written in C takes 400 MB and is not needed again.
-$(STAMP): lock/dev.txt pyproject.toml hatch_build.py $(wildcard src/kb/*/*.[ch] src/kb/*/*/*.[ch]) src/kb/__init__.py src/kb/embedding/model.py src/kb/embedding/minilm/minilm.onnx
+# Everything is pinned with hashes, the build backend too; the model's files are verified by hash. The compiler of the C
+# parts takes 400 MB and is not needed again; where it cannot be installed, numpy does their work.
+$(STAMP): lock/dev.txt lock/compiler.txt pyproject.toml hatch_build.py $(wildcard src/kb/*/*.[ch] src/kb/*/*/*.[ch]) src/kb/__init__.py src/kb/embedding/model.py src/kb/embedding/minilm/minilm.onnx
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kb needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r lock/compiler.txt 2>/dev/null \
+	    || echo "The compiler (ziglang) cannot be installed here: kb runs without its C parts, and searches take longer."
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	$(BIN)/pip uninstall --quiet --yes ziglang
+	$(BIN)/pip uninstall --quiet --quiet --yes ziglang
 	$(BIN)/python -m kb.embedding.model install
 	@touch $@
 
@@ -91,12 +93,13 @@ LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-em
 # OpenVINO's reporter stays out of them: it contacts an analytics service. So locks are installed with --no-deps.
 SILENT := --no-emit-package openvino-telemetry
 lock:
-	$(LOCK) $(SILENT) --extra engine pyproject.toml lock/build.in -o lock/engine.txt
-	$(LOCK) --extra cuda pyproject.toml lock/build.in -o lock/cuda.txt
-	$(LOCK) --extra rocm pyproject.toml lock/build.in -o lock/rocm.txt
-	$(LOCK) --extra mcp --no-emit-package ziglang pyproject.toml lock/build.in -o lock/mcp.txt
+	$(LOCK) $(SILENT) --extra engine pyproject.toml lock/build.in lock/compiler.in -o lock/engine.txt
+	$(LOCK) --extra cuda pyproject.toml lock/build.in lock/compiler.in -o lock/cuda.txt
+	$(LOCK) --extra rocm pyproject.toml lock/build.in lock/compiler.in -o lock/rocm.txt
+	$(LOCK) --extra mcp pyproject.toml lock/build.in -o lock/mcp.txt
 	$(LOCK) $(SILENT) --extra engine --extra mcp --group dev pyproject.toml lock/build.in -o lock/dev.txt
 	$(LOCK) lock/browser.in -o lock/browser.txt
+	$(LOCK) lock/compiler.in -o lock/compiler.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis src/kb/*/lib*.so src/kb/*/*/lib*.so

@@ -1,9 +1,10 @@
 """Compiles the parts of kb that are written in C while the package is built, with a compiler that comes as a wheel.
 
-So nobody needs one of their own. Where the sources are not there (an image that has no use for them), the package has
-Python only.
+They are optional: without the compiler, or without their sources, the package has Python only, which does the same
+more slowly.
 """
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -49,19 +50,22 @@ OPTIONS = [MACHINE, "-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-
 
 class CompilingHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        # What the compiler keeps for another time does not belong into anybody's home.
-        with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:
-            for library in LIBRARIES:
-                Path(self.root, library.path).unlink(missing_ok=True)  # it may be another machine's
-                if library.fits and Path(self.root, library.source).exists():
-                    self._compile(library, cache)
-                    build_data["artifacts"].append(f"/{library.path}")
-        if build_data["artifacts"]:
+        for library in LIBRARIES:
+            Path(self.root, library.path).unlink(missing_ok=True)  # it may be another machine's
+        wanted = [library for library in LIBRARIES if library.fits and Path(self.root, library.source).exists()]
+        if wanted and importlib.util.find_spec("ziglang") is None:
+            self.app.display_warning("kb: no compiler (ziglang), so the C parts are left out: numpy does their work.")
+            return
+        with tempfile.TemporaryDirectory(prefix="kb-build-") as cache:  # not the compiler's usual one in the home
+            for library in wanted:
+                self._compile(library, cache)
+                build_data["artifacts"].append(f"/{library.path}")
+        if wanted:
             build_data.update(pure_python=False, infer_tag=True)
 
     def _compile(self, library: Library, cache: str) -> None:
-        places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+        caches = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
         options = [*OPTIONS, *library.options, "-o", library.path, library.source]
         subprocess.run(
-            [sys.executable, "-m", "ziglang", "cc", *options], cwd=self.root, env=os.environ | places, check=True
+            [sys.executable, "-m", "ziglang", "cc", *options], cwd=self.root, env=os.environ | caches, check=True
         )

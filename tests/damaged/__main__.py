@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LOOPS = Path("src/kb/index/kernels.c")
+KERNELS = Path("src/kb/index/kernels.c")
 SANITIZED = [
     "gcc",
     "-std=c17",
@@ -46,8 +46,8 @@ def main() -> int:
 
 
 def sanitized(folder: Path) -> dict[str, str]:
-    """Compile the loops over what the database holds with the address sanitizer; the environment to run them in."""
-    subprocess.run([*SANITIZED, "-o", folder / "libloops.so", LOOPS, "-lm"], check=True)
+    """Compile the kernels with the address sanitizer, and return the environment to run them in."""
+    subprocess.run([*SANITIZED, "-o", folder / "libkernels.so", KERNELS, "-lm"], check=True)
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
     options = {
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",

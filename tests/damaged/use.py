@@ -17,7 +17,9 @@ from kb.core.settings import Settings
 from kb.core.values import Filter, Listing, Mode, SearchRequest
 from kb.engine.assembly import RunningEngine
 from kb.engine.engine import Engine
-from kb.index import kernels
+from kb.index import postings, sign_bits
+from kb.index.kernels import CompiledKernels
+from kb.search import keyword, vector
 
 LONGEST = 120  # seconds, with the sanitizer and beside others
 WORDS = "boiler pension heating garden contract invoice battery river mountain library".split()
@@ -120,7 +122,9 @@ def main() -> None:
         built(Path(base))
         return
     sys.modules["openvino"] = None  # type: ignore[assignment] # it cannot be loaded beside the address sanitizer
-    kernels.LIBRARY = kernels.WIDE = Path(libraries) / "libloops.so"  # with the address sanitizer
+    sanitized = CompiledKernels(Path(libraries) / "libkernels.so", "sanitized")
+    for module in (postings, sign_bits, keyword, vector):
+        vars(module)["kernels"] = sanitized
     for seed in range(int(seeds[0]), int(seeds[1])):
         for wrong in one(Path(base), Path(folder), seed):
             say(seed=seed, wrong=wrong)

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from kb.index.kernels import kernels
 from kb.ingest.sandbox import confine
 from support import Http, StartEngine
 
@@ -86,7 +87,7 @@ def test_status_says_what_runs(http: Http) -> None:
     status = http("GET", "/api/v1/status").json
     assert set(status) == {
         "version", "model", "device", "documents", "chunks", "queue", "storage", "limits", "last_updated", "health",
-        "sandbox",
+        "sandbox", "kernels",
     }  # fmt: skip
     assert status["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "max_tokens": 256}
     assert status["limits"] == {"max_file_mb": 100, "chunk_tokens": 200}
@@ -94,6 +95,7 @@ def test_status_says_what_runs(http: Http) -> None:
     assert status["storage"]["backend"] == "sqlite"
     assert status["health"]["status"] == "healthy", json.dumps(status["health"])
     assert status["sandbox"] == confine.protection()
+    assert status["kernels"] == kernels.name
 
 
 def test_a_file_over_the_limit_is_refused(tmp_path: Path, start_engine: StartEngine) -> None:

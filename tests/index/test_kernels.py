@@ -1,38 +1,35 @@
-"""The compiled loops do what a few lines of numpy would, for any number of rows, and refuse what they would misread."""
+"""Every implementation of the kernels returns the same, for any number of rows, and refuses what it would misread."""
 
-from collections.abc import Iterator
 from ctypes import ArgumentError
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kb.core.errors import Unavailable
-from kb.index import kernels
+from kb.index.kernels import FOLDER, CompiledKernels, Floats, Rows, fastest
+from kb.index.numpy_kernels import NumpyKernels
 from kb.index.sign_bits import Bound, pack
 
 RANDOM = np.random.default_rng(23)
-SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # both sides of how far ahead they look
+SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # below and above the number of rows that are prefetched
 
 
-@pytest.fixture(autouse=True, params=[kernels.LIBRARY, kernels.WIDE], ids=["plain", "wide"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every version of them that runs here."""
-    if request.param == kernels.WIDE and kernels._fastest() != kernels.WIDE:
-        pytest.skip("the wide loops are for x86-64 with AVX2")
-    monkeypatch.setattr(kernels, "_fastest", lambda: request.param)
-    kernels._loaded.cache_clear()
-    yield
-    kernels._loaded.cache_clear()
+@pytest.fixture(params=["libkernels.so", "libkernels_wide.so", "numpy"])
+def kernels(request: pytest.FixtureRequest) -> NumpyKernels:
+    if request.param == "numpy":
+        return NumpyKernels()
+    if "wide" in request.param and fastest(FOLDER).name != "compiled avx2":
+        pytest.skip("this CPU has no AVX2")
+    return CompiledKernels(FOLDER / request.param, "compiled")
 
 
-def unit(count: int, dimensions: int) -> kernels.Floats:
+def unit(count: int, dimensions: int) -> Floats:
     rows = RANDOM.normal(size=(count, dimensions))
-    scaled: kernels.Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    scaled: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return scaled
 
 
-def picked(count: int, size: int) -> kernels.Rows:
+def picked(count: int, size: int) -> Rows:
     return RANDOM.integers(count, size=size)
 
 
@@ -47,15 +44,15 @@ class Library:
         self.doc_vectors = unit(int(has_row.sum()), dimensions)
         self.question = unit(1, dimensions)[0]
 
-    def means(self, own: kernels.Floats, whole: kernels.Floats, at: kernels.Rows) -> kernels.Floats:
-        """Of what is said of chunks and of rows of documents."""
+    def means(self, own: Floats, whole: Floats, at: Rows) -> Floats:
+        """Of the values of chunks and of documents."""
         rows = self.doc_vector_rows[self.doc_ords[at]]
-        mean: kernels.Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
+        mean: Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
         return mean
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_chunks_are_found_at_their_places_with_their_counts(size: int) -> None:
+def test_chunks_are_found_at_their_rows_with_their_counts(kernels: NumpyKernels, size: int) -> None:
     where = RANDOM.permutation(80).astype(np.int32) - 10  # some have none, and some one that comes later
     alive = RANDOM.random(50) < 0.8
     chunk_ids = np.sort(picked(100, size)).astype(np.int32)  # some come later
@@ -67,7 +64,7 @@ def test_chunks_are_found_at_their_places_with_their_counts(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_counts_are_added_up_by_document(size: int) -> None:
+def test_counts_are_added_up_by_document(kernels: NumpyKernels, size: int) -> None:
     doc_ords = np.sort(RANDOM.integers(20, size=600)).astype(np.int32)
     rows = np.sort(picked(600, size)).astype(np.int32)
     counts = RANDOM.integers(1, 2**16, size=size).astype(np.uint16)
@@ -77,7 +74,7 @@ def test_counts_are_added_up_by_document(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> None:
+def test_an_impact_grows_with_the_count_but_less_and_less(kernels: NumpyKernels, size: int) -> None:
     lengths = RANDOM.integers(1, 300, size=600).astype(np.int32)
     at, often = picked(600, size).astype(np.int32), RANDOM.integers(1, 50, size=size).astype(np.uint32)
     expected = 3.0 * often / (lengths[at] * 0.01 + 0.3 + often)
@@ -85,7 +82,7 @@ def test_the_more_often_the_more_it_is_worth_but_less_and_less(size: int) -> Non
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_places_are_worth_is_added_up(size: int) -> None:
+def test_impacts_are_added_up_by_row(kernels: NumpyKernels, size: int) -> None:
     rows, impacts = picked(40, size).astype(np.int32), RANDOM.random(size, np.float32)
     sums = RANDOM.random(40, np.float32)
     expected = sums + np.bincount(rows, impacts, 40)
@@ -94,7 +91,7 @@ def test_what_places_are_worth_is_added_up(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [None, *SIZES])
-def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
+def test_hits_are_all_rows_that_score(kernels: NumpyKernels, size: int | None) -> None:
     passages, whole = RANDOM.random(600, np.float32), RANDOM.random(150, np.float32)
     passages[RANDOM.random(600) < 0.6] = 0
     doc_ords = np.sort(RANDOM.integers(150, size=600)).astype(np.int32)
@@ -107,7 +104,7 @@ def test_hits_are_all_that_are_worth_anything(size: int | None) -> None:
 
 @pytest.mark.parametrize("dimensions", [3, 100, 384])
 @pytest.mark.parametrize("size", SIZES)
-def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size: int) -> None:
+def test_distances_are_the_bits_that_differ_from_some_rows(kernels: NumpyKernels, dimensions: int, size: int) -> None:
     rows, at = RANDOM.normal(size=(600, dimensions)).astype(np.float32), picked(600, size)
     found = kernels.distances(pack(rows), pack(rows[:1])[0], at)
     assert found.tolist() == np.count_nonzero((rows[at] > 0) != (rows[0] > 0), axis=1).tolist()
@@ -115,7 +112,7 @@ def test_distances_are_the_bits_that_differ_from_some_rows(dimensions: int, size
 
 @pytest.mark.parametrize("dimensions", [3, 100, 384, 1024])
 @pytest.mark.parametrize("size", SIZES)
-def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -> None:
+def test_cosines_are_means_with_those_of_documents(kernels: NumpyKernels, dimensions: int, size: int) -> None:
     held = Library(dimensions=dimensions)
     at = picked(600, size)
     found = kernels.cosines_with_documents(
@@ -127,7 +124,7 @@ def test_cosines_are_means_with_those_of_documents(dimensions: int, size: int) -
 
 @pytest.mark.parametrize("dimensions", [100, 384])
 @pytest.mark.parametrize("size", SIZES)
-def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -> None:
+def test_within_reach_are_all_whose_bounds_suffice(kernels: NumpyKernels, dimensions: int, size: int) -> None:
     held, bound = Library(dimensions=dimensions), Bound(dimensions)
     sign_bits, doc_sign_bits, question = pack(held.vectors), pack(held.doc_vectors), pack(held.question[None])[0]
     at = picked(600, size)
@@ -145,14 +142,18 @@ def test_within_reach_are_all_whose_bounds_suffice(dimensions: int, size: int) -
     [np.ones((4, 8)), np.ones((4, 16), np.float32)[:, ::2], np.ones((8, 4), np.float32).T],
     ids=["another type", "with gaps", "by columns"],
 )
-def test_an_array_that_would_be_misread_is_refused(vectors: kernels.Floats) -> None:
+def test_an_array_that_would_be_misread_is_refused(vectors: Floats) -> None:
+    compiled = CompiledKernels(FOLDER / "libkernels.so", "compiled")
     with pytest.raises(ArgumentError, match="in one piece"):
-        kernels.cosines(vectors, np.ones(8, np.float32), np.arange(4))
+        compiled.cosines(vectors, np.ones(8, np.float32), np.arange(4))
 
 
-def test_where_they_were_not_compiled_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "libloops.so")
-    kernels._loaded.cache_clear()
-    with pytest.raises(Unavailable, match="Run `make setup`"):
-        kernels.distances(np.ones((1, 1), np.uint64), np.ones(1, np.uint64))
+def test_compiled_kernels_run_here() -> None:
+    assert fastest(FOLDER).name.startswith("compiled"), "they were not compiled: make setup"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"a library of another machine"], ids=["none", "empty", "another"])
+def test_without_a_library_for_this_machine_numpy_does_it(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "libkernels.so").write_bytes(content)
+    assert fastest(tmp_path).name == "numpy"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kb.index import sign_bits
+from kb.index.kernels import kernels
 from kb.store.backend import Vector
 
 RANDOM = np.random.default_rng(5)
@@ -25,10 +26,11 @@ def test_distances_are_the_bits_that_differ(
     rows = RANDOM.normal(size=(count, dimensions)).astype(np.float32)
     question = RANDOM.normal(size=dimensions).astype(np.float32)
     packed, asked = sign_bits.pack(rows), sign_bits.pack(question[None])[0]
-    found = sign_bits.distances(packed, asked)
+    scan = sign_bits.ParallelScan()
+    found = scan.distances(packed, asked)
     assert found.tolist() == np.count_nonzero((rows > 0) != (question > 0), axis=1).tolist()
     some = np.arange(0, count, 3)[::-1].copy()
-    assert sign_bits.distances(packed, asked, some).tolist() == found[some].tolist()
+    assert scan.distances(packed, asked, some).tolist() == found[some].tolist()
 
 
 def test_a_bound_falls_with_the_distance_and_says_how_far_a_cosine_reaches() -> None:
@@ -64,7 +66,7 @@ def test_hardly_a_cosine_is_above_its_bound(made: object) -> None:
     packed = sign_bits.pack(rows)
     above = 0
     for at in range(100):
-        distances = sign_bits.distances(packed, packed[at])
+        distances = kernels.distances(packed, packed[at])
         above += int(np.count_nonzero(rows @ rows[at] > bound.cosines[distances] + 1e-4))
     assert above <= 0.015 * 100 * len(rows)
 

@@ -11,6 +11,7 @@ from kb.core.values import Filter, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex, looked_up
+from kb.index.numpy_kernels import NumpyKernels
 from kb.search.filter_scope import Scope
 from kb.search.keyword import KeywordIndex
 from kb.search.pruning import Legs, prune, score_all
@@ -118,6 +119,26 @@ def test_how_many_are_asked_for_changes_nothing(
     )
     for hits in shallow:
         assert hits == deep[: len(hits)]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector", "fts"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("tag", [(), ("third",)])
+def test_kernels_in_numpy_do_not_change_the_answer(
+    searchers: tuple[Searcher, Searcher, Searcher],
+    mode: Mode,
+    question: str,
+    tag: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, pruning = SearchRequest(question, mode=mode, filter=Filter(tags=tag)), searchers[0]
+    compiled = pruning.search(asked).hits
+    for module in ("kb.index.postings", "kb.index.sign_bits", "kb.search.keyword", "kb.search.vector"):
+        monkeypatch.setattr(f"{module}.kernels", NumpyKernels())
+    fresh = Searcher(pruning._database, pruning._live, KeywordIndex(), pruning._embedder, pruning._choose)
+    in_numpy = fresh.search(asked).hits
+    assert [hit.chunk_id for hit in in_numpy] == [hit.chunk_id for hit in compiled]
+    assert [hit.score for hit in in_numpy] == pytest.approx([hit.score for hit in compiled], abs=1e-6)
 
 
 def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searcher]) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kb.index import kernels
 from kb.index.chunk_index import ChunkIndex
+from kb.index.kernels import kernels
 from kb.search.filter_scope import SIDE_BY_SIDE, Scope
 from kb.search.vector import Dense
 from kb.store.backend import Vector

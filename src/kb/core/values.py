@@ -417,6 +417,7 @@ class Status:
     last_updated: str | None
     health: Health
     sandbox: str  # what confines the processes that read files: "landlock 7, seccomp", one of them, or "limits"
+    kernels: str  # what runs the inner loops of a search: "compiled avx2", "compiled" or "numpy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from kb.engine.doctor import Doctor
 from kb.engine.jobs.queue import Queue
 from kb.engine.views import Views
 from kb.index.chunk_index import ChunkIndex
+from kb.index.kernels import kernels
 from kb.ingest.extract import detect
 from kb.ingest.notes import NoteEditor, check_note_text, find_note
 from kb.ingest.prepare import Preparer
@@ -339,6 +340,7 @@ class Engine:
             last_updated=updated,
             health=self._health(),
             sandbox=confine.protection(),
+            kernels=kernels.name,
         )
 
     def duplicates(self, min_similarity: float, limit: int) -> DuplicateList:

@@ -1,8 +1,7 @@
-// The loops of a search, each in one pass over the rows that it is about. `loops.py` is their only caller and says what
-// each of them promises; docs/decisions/012 says why they are not left to numpy.
+// The inner loops of a search, each in one pass over its rows. `kernels.py` is their only caller; `numpy_kernels.py`
+// says what each returns, and docs/decisions/012 why they are compiled.
 //
-// Rows lie one behind the other; `at` says which of them are meant (NULL: all). Those may lie anywhere in memory, so each is
-// asked for some rows before it is used.
+// Rows are contiguous. `at` selects rows (NULL: all), in any order, so each one is prefetched some rows ahead of its use.
 
 #include <math.h>
 #include <stdbool.h>
@@ -17,21 +16,21 @@ static bool has_avx2_and_fma(void) { return false; }
 
 enum {
     LANES = 16,
-    LINE = 64, // bytes that memory delivers at a time
-    SOON = 24, // rows of signs between what is used and what is asked for
-    NEXT = 4,  // rows of vectors, likewise
+    CACHE_LINE = 64,   // bytes
+    BITS_AHEAD = 24,   // rows of sign bits that are prefetched before their use
+    VECTORS_AHEAD = 4, // rows of vectors, likewise
 };
 
 typedef float Lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-static inline int64_t row_of(const int64_t *at, int64_t i) { return at ? at[i] : i; }
+static inline int64_t row_at(const int64_t *at, int64_t i) { return at ? at[i] : i; }
 
-static inline void ask_for(const void *row, int64_t bytes) {
-    for (int64_t offset = 0; offset < bytes; offset += LINE) __builtin_prefetch((const char *)row + offset);
+static inline void prefetch(const void *row, int64_t bytes) {
+    for (int64_t offset = 0; offset < bytes; offset += CACHE_LINE) __builtin_prefetch((const char *)row + offset);
 }
 
-// Added up in one order, whoever else is multiplied: the last digits of a row are always the same.
-static inline float product(const float *row, const float *question, int64_t dimensions) {
+// The order of the additions is fixed, so a row's product does not depend on the other rows of the call.
+static inline float dot(const float *row, const float *question, int64_t dimensions) {
     Lanes sums = {0};
     int64_t i = 0;
     for (; i + LANES <= dimensions; i += LANES) sums += *(const Lanes *)(row + i) * *(const Lanes *)(question + i);
@@ -41,34 +40,34 @@ static inline float product(const float *row, const float *question, int64_t dim
     return sum;
 }
 
-static inline int differing(const uint64_t *row, const uint64_t *question, int64_t words) {
+static inline int distance(const uint64_t *row, const uint64_t *question, int64_t words) {
     int bits = 0;
-    if (words == 6) // of 384 dimensions, the ones that come with kb: unrolled
+    if (words == 6) // 384 dimensions, those of the model that comes with kb: unrolled
         for (int i = 0; i < 6; i++) bits += __builtin_popcountll(row[i] ^ question[i]);
     else
         for (int64_t i = 0; i < words; i++) bits += __builtin_popcountll(row[i] ^ question[i]);
     return bits;
 }
 
-int64_t loops_located(const int32_t *chunk_ids, const uint16_t *counts, int64_t count, const int32_t *where, int64_t known,
-                      const bool *alive, int64_t held, int32_t *places, uint16_t *their_counts) {
+int64_t kernels_located(const int32_t *chunk_ids, const uint16_t *counts, int64_t count, const int32_t *row_of_chunk,
+                        int64_t known, const bool *alive, int64_t row_count, int32_t *rows, uint16_t *kept_counts) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t place = chunk_ids[i] >= 0 && chunk_ids[i] < known ? where[chunk_ids[i]] : -1;
-        if (place < 0 || place >= held || !alive[place]) continue;
-        places[found] = (int32_t)place;
-        their_counts[found++] = counts[i];
+        int64_t row = chunk_ids[i] >= 0 && chunk_ids[i] < known ? row_of_chunk[chunk_ids[i]] : -1;
+        if (row < 0 || row >= row_count || !alive[row]) continue;
+        rows[found] = (int32_t)row;
+        kept_counts[found++] = counts[i];
     }
     return found;
 }
 
-int64_t loops_totals(const int32_t *places, const uint16_t *counts, int64_t count, const int32_t *owners, int32_t *numbers,
-                     uint32_t *totals) {
+int64_t kernels_totals(const int32_t *rows, const uint16_t *counts, int64_t count, const int32_t *doc_ords,
+                       int32_t *found_ords, uint32_t *totals) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        int32_t owner = owners[places[i]];
-        if (found == 0 || numbers[found - 1] != owner) {
-            numbers[found] = owner;
+        int32_t doc_ord = doc_ords[rows[i]];
+        if (found == 0 || found_ords[found - 1] != doc_ord) {
+            found_ords[found] = doc_ord;
             totals[found++] = 0;
         }
         totals[found - 1] += counts[i];
@@ -76,78 +75,80 @@ int64_t loops_totals(const int32_t *places, const uint16_t *counts, int64_t coun
     return found;
 }
 
-void loops_saturated(const uint32_t *occurrences, const int32_t *lengths, const int32_t *at, int64_t count, float slope,
-                     float offset, float scale, float *worth) {
+void kernels_saturated(const uint32_t *occurrences, const int32_t *lengths, const int32_t *at, int64_t count, float slope,
+                       float offset, float scale, float *impacts) {
     for (int64_t i = 0; i < count; i++) {
         float often = (float)occurrences[i];
-        worth[i] = often / ((float)lengths[at[i]] * slope + offset + often) * scale;
+        impacts[i] = often / ((float)lengths[at[i]] * slope + offset + often) * scale;
     }
 }
 
-void loops_add(const int32_t *places, const float *worth, int64_t count, float *sums) {
-    for (int64_t i = 0; i < count; i++) sums[places[i]] += worth[i];
+void kernels_add(const int32_t *rows, const float *impacts, int64_t count, float *sums) {
+    for (int64_t i = 0; i < count; i++) sums[rows[i]] += impacts[i];
 }
 
-int64_t loops_hits(const float *passages, const float *whole, const int32_t *owners, const int64_t *at, int64_t count,
-                   int64_t *places, float *scores) {
+int64_t kernels_hits(const float *passages, const float *documents, const int32_t *doc_ords, const int64_t *at,
+                     int64_t count, int64_t *rows, float *scores) {
     int64_t found = 0;
-    for (int64_t i = 0; i < count; i++) { // without a branch, which nobody could foresee
-        places[found] = row_of(at, i);
-        found += passages[row_of(at, i)] > 0;
+    for (int64_t i = 0; i < count; i++) { // without a branch, which could not be predicted
+        rows[found] = row_at(at, i);
+        found += passages[row_at(at, i)] > 0;
     }
-    for (int64_t i = 0; i < found; i++) scores[i] = sqrtf(passages[places[i]] * whole[owners[places[i]]]);
+    for (int64_t i = 0; i < found; i++) scores[i] = sqrtf(passages[rows[i]] * documents[doc_ords[rows[i]]]);
     return found;
 }
 
-void loops_distances(const uint64_t *signs, int64_t words, const uint64_t *question, const int64_t *at, int64_t count,
-                     uint16_t *distances) {
+void kernels_distances(const uint64_t *sign_bits, int64_t words, const uint64_t *question, const int64_t *at,
+                       int64_t count, uint16_t *distances) {
     for (int64_t i = 0; i < count; i++) {
-        if (at && i + SOON < count) ask_for(signs + at[i + SOON] * words, words * sizeof *signs);
-        distances[i] = (uint16_t)differing(signs + row_of(at, i) * words, question, words);
+        if (at && i + BITS_AHEAD < count) prefetch(sign_bits + at[i + BITS_AHEAD] * words, words * sizeof *sign_bits);
+        distances[i] = (uint16_t)distance(sign_bits + row_at(at, i) * words, question, words);
     }
 }
 
-void loops_cosines(const float *vectors, int64_t dimensions, const float *question, const int64_t *at, int64_t count,
-                   float *cosines) {
+void kernels_cosines(const float *vectors, int64_t dimensions, const float *question, const int64_t *at, int64_t count,
+                     float *cosines) {
     for (int64_t i = 0; i < count; i++) {
-        if (at && i + NEXT < count) ask_for(vectors + at[i + NEXT] * dimensions, dimensions * sizeof *vectors);
-        cosines[i] = product(vectors + row_of(at, i) * dimensions, question, dimensions);
+        if (at && i + VECTORS_AHEAD < count)
+            prefetch(vectors + at[i + VECTORS_AHEAD] * dimensions, dimensions * sizeof *vectors);
+        cosines[i] = dot(vectors + row_at(at, i) * dimensions, question, dimensions);
     }
 }
 
-void loops_cosines_with_documents(const float *vectors, const float *wholes, int64_t dimensions, const float *question,
-                                  const int32_t *owners, const int32_t *rows, const int64_t *at, int64_t count,
-                                  float *cosines) {
+void kernels_cosines_with_documents(const float *vectors, const float *doc_vectors, int64_t dimensions,
+                                    const float *question, const int32_t *doc_ords, const int32_t *doc_vector_rows,
+                                    const int64_t *at, int64_t count, float *cosines) {
     for (int64_t i = 0; i < count; i++) {
-        if (i + NEXT < count) {
-            ask_for(vectors + at[i + NEXT] * dimensions, dimensions * sizeof *vectors);
-            int64_t row = rows[owners[at[i + NEXT]]];
-            if (row >= 0) ask_for(wholes + row * dimensions, dimensions * sizeof *wholes);
+        if (i + VECTORS_AHEAD < count) {
+            int64_t next = at[i + VECTORS_AHEAD], vector_row = doc_vector_rows[doc_ords[next]];
+            prefetch(vectors + next * dimensions, dimensions * sizeof *vectors);
+            if (vector_row >= 0) prefetch(doc_vectors + vector_row * dimensions, dimensions * sizeof *doc_vectors);
         }
-        float own = product(vectors + at[i] * dimensions, question, dimensions);
-        int64_t row = rows[owners[at[i]]];
-        float whole = row < 0 ? own : product(wholes + row * dimensions, question, dimensions);
+        float own = dot(vectors + at[i] * dimensions, question, dimensions);
+        int64_t vector_row = doc_vector_rows[doc_ords[at[i]]];
+        float whole = vector_row < 0 ? own : dot(doc_vectors + vector_row * dimensions, question, dimensions);
         cosines[i] = (own + whole) * 0.5f;
     }
 }
 
-int64_t loops_within_reach(const uint64_t *signs, const uint64_t *whole_signs, int64_t words, const uint64_t *question,
-                           const int32_t *owners, const int32_t *rows, const float *bound, const int64_t *at,
-                           const float *needed, int64_t count, int64_t *found) {
-    int64_t reaching = 0;
+int64_t kernels_within_reach(const uint64_t *sign_bits, const uint64_t *doc_sign_bits, int64_t words,
+                             const uint64_t *question, const int32_t *doc_ords, const int32_t *doc_vector_rows,
+                             const float *bound, const int64_t *at, const float *needed, int64_t count,
+                             int64_t *positions) {
+    int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (i + SOON < count) {
-            ask_for(signs + at[i + SOON] * words, words * sizeof *signs);
-            __builtin_prefetch(owners + at[i + SOON]);
+        if (i + BITS_AHEAD < count) {
+            prefetch(sign_bits + at[i + BITS_AHEAD] * words, words * sizeof *sign_bits);
+            __builtin_prefetch(doc_ords + at[i + BITS_AHEAD]);
         }
-        float own = bound[differing(signs + at[i] * words, question, words)];
-        if ((own + bound[0]) * 0.5f < needed[i]) continue; // even if its document were as near as can be
-        int64_t row = rows[owners[at[i]]];
-        float whole = row < 0 ? own : bound[differing(whole_signs + row * words, question, words)];
-        if ((own + whole) * 0.5f >= needed[i]) found[reaching++] = i;
+        float own = bound[distance(sign_bits + at[i] * words, question, words)];
+        if ((own + bound[0]) * 0.5f < needed[i]) continue; // out of reach even if the document were as near as possible
+        int64_t vector_row = doc_vector_rows[doc_ords[at[i]]];
+        float whole = vector_row < 0 ? own : bound[distance(doc_sign_bits + vector_row * words, question, words)];
+        if ((own + whole) * 0.5f >= needed[i]) positions[found++] = i;
     }
-    return reaching;
+    return found;
 }
 
-// Whether the version of these loops that is compiled for wider registers runs here.
-bool loops_run_wide(void) { return has_avx2_and_fma(); }
+// Whether this CPU can run `libkernels_wide.so`, the same file compiled for AVX2.
+bool kernels_avx2_supported(void) { return has_avx2_and_fma(); }

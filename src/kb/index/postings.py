@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import among
 from kb.core.lru import LruCache
-from kb.index import kernels
 from kb.index.chunk_index import Snapshot
+from kb.index.kernels import kernels
 from kb.store.backend import Postings, Transaction
 from kb.store.stored import HIGHEST_ID
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.cpu import usable_cores
-from kb.index import kernels
-from kb.index.kernels import Distances, Rows, SignBits
+from kb.index.kernels import Distances, Rows, SignBits, kernels
 from kb.store.backend import Vector
 
 LUCK = 2.5  # standard deviations that a bound allows for; 1 in 160 exceeds it, and few of those matter
@@ -21,8 +20,6 @@ BLOCK = 131_072  # rows that are packed at a time, to bound the memory of interm
 WORD = 64
 LEAST_SHARE = 150_000  # rows for which another core is worth its start
 PICKING = 2  # how much longer a row takes when rows are picked instead of scanned
-CORES = usable_cores()
-THREADS = ThreadPoolExecutor(CORES, "signs")
 
 
 def pack(vectors: Vector) -> SignBits:
@@ -36,22 +33,26 @@ def pack(vectors: Vector) -> SignBits:
     return words
 
 
-def distances(sign_bits: SignBits, question: SignBits, at: Rows | None = None) -> Distances:
-    """Number of bits in which each row, or each row at `at`, differs from the question. Many rows use several cores."""
-    count = len(sign_bits) if at is None else len(at)
-    share = max(-(-count // CORES), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
-    if count <= share:
-        return kernels.distances(sign_bits, question, at)
-    parts = [slice(start, start + share) for start in range(0, count, share)]
+class ParallelScan:
+    """The kernel `distances` on several cores, for scopes of many rows."""
 
-    def of(part: slice) -> Distances:
-        return (
-            kernels.distances(sign_bits[part], question)
-            if at is None
-            else kernels.distances(sign_bits, question, at[part])
-        )
+    def __init__(self) -> None:
+        self._cores = usable_cores()
+        self._threads = ThreadPoolExecutor(self._cores, "sign-bits")  # none is started before it is needed
 
-    return np.concatenate(list(THREADS.map(of, parts)))
+    def distances(self, sign_bits: SignBits, question: SignBits, at: Rows | None = None) -> Distances:
+        count = len(sign_bits) if at is None else len(at)
+        share = max(-(-count // self._cores), LEAST_SHARE if at is None else LEAST_SHARE // PICKING)
+        if count <= share:
+            return kernels.distances(sign_bits, question, at)
+
+        def of(start: int) -> Distances:
+            part = slice(start, start + share)
+            if at is None:
+                return kernels.distances(sign_bits[part], question)
+            return kernels.distances(sign_bits, question, at[part])
+
+        return np.concatenate(list(self._threads.map(of, range(0, count, share))))
 
 
 class Bound:

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.arrays import level_of
-from kb.index import kernels
 from kb.index.chunk_index import ChunkIndex
-from kb.index.kernels import Rows
+from kb.index.kernels import Counts, Indices, Rows, Totals, kernels
 from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, ResolvedPostings
 from kb.index.terms import STOP_WORDS
 from kb.search.filter_scope import Scope
@@ -152,13 +151,7 @@ def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
     )
 
 
-def bm25(
-    occurrences: kernels.Counts | kernels.Totals,
-    lengths: kernels.Indices,
-    at: kernels.Indices,
-    mean_length: float,
-    of: int,
-) -> Scores:
+def bm25(occurrences: Counts | Totals, lengths: Indices, at: Indices, mean_length: float, of: int) -> Scores:
     """BM25 of one term in the texts at `at`, which hold it. `lengths` and `of` are those of all texts."""
     rarity = math.log1p((of - len(at) + 0.5) / (len(at) + 0.5))
     often = occurrences.astype(np.uint32, copy=False)

@@ -24,6 +24,7 @@ from kb.core.wire import wire
 from kb.embedding.embedder import Embedder
 from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import Rows
+from kb.index.sign_bits import ParallelScan
 from kb.search.copies import Copies
 from kb.search.filter_scope import Scope, Scopes
 from kb.search.fusion import BM25_HALF, fused
@@ -94,6 +95,7 @@ class Searcher:
         self._keywords = keywords
         self._embedder = embedder
         self._choose = choose
+        self._scan = ParallelScan()
         self._scopes = Scopes(database)
         self._passages = Passages(database)
         self._questions: LruCache[str, Question] = LruCache(QUESTIONS, lambda question: len(question.text))
@@ -116,7 +118,7 @@ class Searcher:
         trust = question.trust if request.mode == "hybrid" else 1.0
         vector = finish() if finish else None
         for _ in range(ATTEMPTS):
-            dense = None if vector is None else Dense(words.scope, vector)
+            dense = None if vector is None else Dense(words.scope, vector, self._scan.distances)
             found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)
             if not vanished:
                 break

@@ -3,20 +3,22 @@
 Every cosine in an answer is exact. Sign bits bound the others (`kb.index.sign_bits`), so that few are computed.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.arrays import level_of, nonzero
-from kb.index import kernels, sign_bits
-from kb.index.kernels import Distances, Rows, SignBits
+from kb.index import sign_bits
+from kb.index.kernels import Distances, Rows, SignBits, kernels
 from kb.search.filter_scope import Scope
 from kb.store.backend import Vector
 
 MOST = 1.0001  # no cosine is larger, rounding included
 
 Cosines = NDArray[np.float32]
+Scan = Callable[[SignBits, SignBits, Rows | None], Distances]
 
 NONE: Rows = np.empty(0, np.int64)
 
@@ -24,10 +26,12 @@ NONE: Rows = np.empty(0, np.int64)
 class Dense:
     """One question within one scope."""
 
-    def __init__(self, scope: Scope, question: Vector) -> None:
+    def __init__(self, scope: Scope, question: Vector, scan: Scan = kernels.distances) -> None:
+        """`scan` computes the distances of many rows."""
         self._scope = scope
         self._snapshot = scope.snapshot
         self._question = question
+        self._scan = scan
         assert len(question) == scope.snapshot.vectors.shape[1]  # the kernels do not check it
 
     def cosines(self, rows: Rows) -> Cosines:
@@ -101,10 +105,10 @@ class Dense:
     def _distances(self) -> Distances:
         """Of every row of the scope."""
         rows = None if self._scope.is_everything else self._scope.every_row
-        return sign_bits.distances(self._snapshot.sign_bits, self._question_bits, rows)
+        return self._scan(self._snapshot.sign_bits, self._question_bits, rows)
 
     @cached_property
     def _doc_distances(self) -> Distances:
         """Of every document of the scope that has several chunks."""
         vector_rows = None if self._scope.is_everything else self._scope.every_doc_vector_row
-        return sign_bits.distances(self._snapshot.doc_sign_bits, self._question_bits, vector_rows)
+        return self._scan(self._snapshot.doc_sign_bits, self._question_bits, vector_rows)

@@ -48,6 +48,7 @@ def _show(status: "Json") -> None:
         "model": f"{model['name']}, {model['dimensions']} dimensions, on {status['device']}",
         "limits": f"{limits['max_file_mb']} MB a file, {limits['chunk_tokens']} tokens a passage",
         "sandbox": status["sandbox"],
+        "kernels": status["kernels"],
         "changed": status["last_updated"] or "never",
     }
     for name, value in facts.items():

@@ -17,10 +17,12 @@ READABLE = 1.0  # points
 
 
 def loaded(path: Path) -> ctypes.CDLL | None:
-    if not path.exists():
+    """The compiled library; None if it is missing or another machine's."""
+    try:
+        library = ctypes.CDLL(str(path))
+        library.glyphs_hidden.argtypes = (c_void_p, c_void_p, c_void_p, c_int, c_void_p)
+    except (OSError, AttributeError):
         return None
-    library = ctypes.CDLL(str(path))
-    library.glyphs_hidden.argtypes = (c_void_p, c_void_p, c_void_p, c_int, c_void_p)
     return library
 
 
