@@ -19,7 +19,7 @@ from .conftest import COMMAND, Kb, Serve, heed_interrupts
 
 # Everything of ours that a fast command may load, and what of the standard library is too slow for it.
 FRAME = {"kb", "kb.core.errors", "kb.cli", "kb.cli.main", "kb.cli.commands.table", "kb.cli.options"}
-ASKING = FRAME | {"kb.core.endpoint", "kb.client.calls", "kb.cli.transport"}
+ASKING = FRAME | {"kb.core.endpoint", "kb.client.calls", "kb.client.endpoint", "kb.cli.transport"}
 LIGHT = {
     "--help": FRAME,
     "search": ASKING | {"kb.cli.commands.search", "kb.cli.screen"},

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from kb.cli.transport import Client, CutShortError, NotHttpError, read_http
+from kb.cli.transport import CutShortError, NotHttpError, SocketClient, read_http
 from kb.client import calls
-from kb.client.calls import Engine
+from kb.client.endpoint import Endpoint
 from kb.core.errors import InvalidRequest, KBError, NotFound, StorageFull, TooLarge, Unavailable
 from kb.core.settings import Settings
 
 from .conftest import Serve
 
 
-def at(url: str, api_key: str = "") -> Client:
-    return Client(Engine.of(Settings(engine_url=url, api_key=api_key)))
+def at(url: str, api_key: str = "") -> SocketClient:
+    return SocketClient(Endpoint.of(Settings(engine_url=url, api_key=api_key)))
 
 
 @pytest.fixture
@@ -113,14 +113,14 @@ def test_a_missing_file_is_found_out_before_anybody_is_asked(tmp_path: Path) -> 
 
 
 def test_a_file_that_shrinks_on_the_way_is_not_sent_as_if_it_were_whole(serve: Serve, tmp_path: Path) -> None:
-    class Shrinking(Client):
+    class Shrinking(SocketClient):
         def _connect(self) -> socket.socket:
             file.write_bytes(b"short")
             return super()._connect()
 
     file = tmp_path / "log.txt"
     file.write_bytes(b"x" * 1000)
-    engine = Engine.of(Settings(engine_url=serve().url))
+    engine = Endpoint.of(Settings(engine_url=serve().url))
     with pytest.raises(InvalidRequest, match="became shorter"):
         Shrinking(engine).add_file(file)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from kb.core.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 OPENER = "open" if sys.platform == "darwin" else "xdg-open"
 
 
-def open_original(client: "Client", answer: "Json") -> None:
+def open_original(client: "SocketClient", answer: "Json") -> None:
     """The file it came from when it is here, otherwise a copy of what the engine keeps."""
     if not answer["results"]:
         raise NotFound("Nothing was found, so there is nothing to open.")
@@ -31,7 +31,7 @@ def open_original(client: "Client", answer: "Json") -> None:
         raise Unavailable(f"{OPENER} failed with exit code {done.returncode}; the file is {path}.")
 
 
-def _copy(client: "Client", hit: "Json") -> str:
+def _copy(client: "SocketClient", hit: "Json") -> str:
     # The program that opens it may still read it after we ended, so the copy stays until the system tidies up.
     folder = tempfile.mkdtemp(prefix="kb-")
     name = os.path.basename((hit["filename"] or f"note-{hit['document_id']}.md").replace("\\", "/"))

@@ -12,7 +12,7 @@ from kb.cli.commands.table import COMMANDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
 
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
 
@@ -118,13 +118,13 @@ def installed(what: str, extra: str) -> "Iterator[None]":
         ) from missing
 
 
-def connect() -> "Client":
+def connect() -> "SocketClient":
     """The engine that the settings name."""
-    from kb.cli.transport import Client
-    from kb.client.calls import Engine
+    from kb.cli.transport import SocketClient
+    from kb.client.endpoint import Endpoint
     from kb.core.endpoint import place
 
-    return Client(Engine.of(place()))
+    return SocketClient(Endpoint.of(place()))
 
 
 def text_or_stdin(text: str) -> str:

@@ -1,8 +1,8 @@
-"""The client that the command line uses: calls carried over a plain socket.
+"""The client of the command line: calls over a plain socket.
 
-One HTTP/1.1 exchange per connection, no proxy, no file held in memory. The standard library's `http.client`
-would do, but importing it (with `email` and `ssl`) costs a third of what `kb search` may take; what one request
-and one answer need of HTTP is below. Whatever goes wrong comes out as one of the client's errors.
+One HTTP/1.1 exchange per connection, no proxy, no file held in memory. Importing the standard library's `http.client`
+(with `email` and `ssl`) would take a third of the time that `kb search` may take. Every failure is raised as an error
+of the client.
 """
 
 import json
@@ -14,7 +14,8 @@ from os import fstat, fsync, replace, unlink, urandom
 from os import open as os_open
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from kb.client.calls import CONNECT_SECONDS, Call, Calls, Engine, multipart, read_answer
+from kb.client.calls import CONNECT_SECONDS, Call, Calls, multipart
+from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import InvalidRequest, NotFound, StorageFull
 
 if TYPE_CHECKING:
@@ -24,15 +25,15 @@ BLOCK = 2**18
 LONGEST_LINE = 2**16
 
 
-class Content(NamedTuple):
-    """The body of a request: what it is, how long, and its bytes in blocks."""
+class Payload(NamedTuple):
+    """The body of a request: its type, its length, and its bytes in blocks."""
 
     media_type: str
     length: int
     blocks: Iterable[bytes]
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: int
     headers: dict[str, str]  # names in lower case
     body: bytes
@@ -46,11 +47,11 @@ class CutShortError(Exception):
     """The answer ended before it was complete."""
 
 
-class Client(Calls["Json"]):
-    """Carries calls with the standard library alone."""
+class SocketClient(Calls["Json"]):
+    """Sends calls with the standard library alone."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
 
     def send(self, call: Call) -> "Json":
         with _content(call) as content, self._connect() as connection:
@@ -58,33 +59,33 @@ class Client(Calls["Json"]):
             try:
                 answer = self._exchange(connection, call, content)
             except TimeoutError as late:
-                raise self.engine.silent(call) from late
+                raise self.endpoint.silent(call) from late
             except NotHttpError as strange:
-                raise self.engine.foreign("it does not speak HTTP") from strange
+                raise self.endpoint.foreign("it does not speak HTTP") from strange
             except CutShortError as cut:
-                raise self.engine.broken("it was closed") from cut
+                raise self.endpoint.broken("it was closed") from cut
             except OSError as failed:
-                raise self.engine.broken(failed.strerror or failed) from failed
+                raise self.endpoint.broken(failed.strerror or failed) from failed
         version = answer.headers.get("x-kb-version")
-        return read_answer(self.engine, answer.status, version, answer.body, plain=call.plain)
+        return read_answer(self.endpoint, answer.status, version, answer.body, plain=call.plain)
 
     def _connect(self) -> socket.socket:
-        engine = self.engine
+        endpoint = self.endpoint
         try:
-            connection = socket.create_connection((engine.host, engine.port), timeout=CONNECT_SECONDS)
+            connection = socket.create_connection((endpoint.host, endpoint.port), timeout=CONNECT_SECONDS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return _secured(connection, engine.host) if engine.secure else connection
+            return _secured(connection, endpoint.host) if endpoint.secure else connection
         except TimeoutError as late:
-            raise engine.unreachable(f"no connection within {CONNECT_SECONDS} seconds") from late
+            raise endpoint.unreachable(f"no connection within {CONNECT_SECONDS} seconds") from late
         except (OSError, UnicodeError) as refused:  # UnicodeError: a host name that cannot be one
-            raise engine.unreachable(getattr(refused, "strerror", None) or refused) from refused
+            raise endpoint.unreachable(getattr(refused, "strerror", None) or refused) from refused
 
-    def _exchange(self, connection: socket.socket, call: Call, content: Content) -> Answer:
-        lines = [f"{call.method} {self.engine.prefix}{call.target} HTTP/1.1"]
+    def _exchange(self, connection: socket.socket, call: Call, content: Payload) -> HttpAnswer:
+        lines = [f"{call.method} {self.endpoint.prefix}{call.target} HTTP/1.1"]
         headers = [
-            ("Host", self.engine.authority),
+            ("Host", self.endpoint.authority),
             ("Connection", "close"),
-            *self.engine.headers,
+            *self.endpoint.headers,
             *([("Content-Type", content.media_type)] if content.media_type else []),
             ("Content-Length", str(content.length)),
         ]
@@ -108,8 +109,8 @@ def _secured(connection: socket.socket, host: str) -> socket.socket:
         raise
 
 
-def read_http(stream: BinaryIO, download: str | None = None) -> Answer:
-    """One answer: its final status, its headers and its whole body, which may go to a file instead."""
+def read_http(stream: BinaryIO, download: str | None = None) -> HttpAnswer:
+    """Read one answer: its final status, headers and whole body. With `download`, the body goes to that file."""
     status = 100
     while status < 200:  # 1xx only announces the answer
         words = _line(stream).split(" ", 2)
@@ -122,12 +123,12 @@ def read_http(stream: BinaryIO, download: str | None = None) -> Answer:
             headers[name.lower()] = value.strip()
     blocks = _body(stream, status, headers)
     if download is None or status >= 400 or "x-kb-version" not in headers:
-        return Answer(status, headers, b"".join(blocks))
-    return Answer(status, headers, json.dumps({"path": download, "bytes": _saved(blocks, download)}).encode())
+        return HttpAnswer(status, headers, b"".join(blocks))
+    return HttpAnswer(status, headers, json.dumps({"path": download, "bytes": _saved(blocks, download)}).encode())
 
 
 def _saved(blocks: Iterable[bytes], path: str) -> int:
-    """Write to a file that appears under its name once it is complete; how many bytes it has."""
+    """Write to a file that appears under its name once it is complete. Return its size in bytes."""
     part = f"{path}.part"
     size = 0
     with _private(part) as file:
@@ -152,7 +153,7 @@ def _private(path: str) -> BinaryIO:
 
 @contextmanager
 def _disk(path: str) -> Iterator[None]:
-    """What the disk refuses is not the connection's fault."""
+    """Errors of the disk as such, not as errors of the connection."""
     try:
         yield
     except OSError as wrong:
@@ -194,7 +195,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 
 @contextmanager
-def _content(call: Call) -> Iterator[Content]:
+def _content(call: Call) -> Iterator[Payload]:
     if call.upload:
         boundary = urandom(16).hex()
         before, after = multipart(call.upload, boundary)
@@ -202,12 +203,12 @@ def _content(call: Call) -> Iterator[Content]:
             size = fstat(file.fileno()).st_size
             length = len(before) + size + len(after)
             blocks = chain([before], _blocks(file, size, call.upload.path), [after])
-            yield Content(f"multipart/form-data; boundary={boundary}", length, blocks)
+            yield Payload(f"multipart/form-data; boundary={boundary}", length, blocks)
     elif call.body is not None:
         body = json.dumps(call.body).encode()
-        yield Content("application/json", len(body), [body])
+        yield Payload("application/json", len(body), [body])
     else:
-        yield Content("", 0, [])
+        yield Payload("", 0, [])
 
 
 def _opened(path: str) -> BinaryIO:
@@ -220,7 +221,7 @@ def _opened(path: str) -> BinaryIO:
 
 
 def _blocks(file: BinaryIO, size: int, path: str) -> Iterator[bytes]:
-    """Exactly `size` bytes: the length was announced before the first of them was sent."""
+    """Exactly `size` bytes: the header announced that length."""
     left = size
     while left:
         try:

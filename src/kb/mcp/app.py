@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from kb import __version__
-from kb.client.calls import Engine
+from kb.client.endpoint import Endpoint
 from kb.core.errors import KBError, MethodNotAllowed, NotFound
 from kb.core.settings import Settings
 from kb.http.access import Gate
@@ -34,7 +34,7 @@ SWEEP_SECONDS = 15
 
 
 def create_app(settings: Settings) -> Guard:
-    client = Client(Engine.of(settings))
+    client = Client(Endpoint.of(settings))
     uploads = Uploads(settings.mcp_upload_seconds)
     served: list[StreamableHttp] = []
     every_session: list[Sessions] = []

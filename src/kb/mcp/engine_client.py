@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 import anyio
 import httpx2
 
-from kb.client.calls import CONNECT_SECONDS, Call, Calls, Engine, Upload, multipart, read_answer
+from kb.client.calls import CONNECT_SECONDS, Call, Calls, Upload, multipart
+from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import InvalidRequest
 from kb.core.values import Json
 
@@ -23,7 +24,7 @@ KEEP_SECONDS = 4
 class Client(Calls[Awaitable[Json]]):
     """Carries calls without holding a thread; whatever goes wrong comes out as one of the client's errors."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Endpoint) -> None:
         self.engine = engine
         self._base = f"{'https' if engine.secure else 'http'}://{engine.authority}{engine.prefix}"
         # The transport alone: what a client of httpx2 adds (redirects, cookies, proxies) is not wanted here, and costs

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kb.cli.find import Found
     from kb.cli.options import Commands
     from kb.cli.outcomes import Outcome, Report, Task
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 EXAMPLES = """
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Adder:
-    def __init__(self, client: "Client", args: argparse.Namespace, report: "Report") -> None:
+    def __init__(self, client: "SocketClient", args: argparse.Namespace, report: "Report") -> None:
         self.client = client
         self.args = args
         self.report = report

@@ -8,7 +8,7 @@ from kb.cli.options import add_tags, command, connect, print_json, split_tags
 
 if TYPE_CHECKING:
     from kb.cli.options import Commands
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 GET_EXAMPLES = """
@@ -190,7 +190,7 @@ def remove(args: argparse.Namespace) -> int:
     return _remove_all(client, args)
 
 
-def _remove_all(client: "Client", args: argparse.Namespace) -> int:
+def _remove_all(client: "SocketClient", args: argparse.Namespace) -> int:
     """One after the other: a failure hides neither what went before it nor what comes after."""
     from kb.cli.screen import one_line
     from kb.core.errors import KBError

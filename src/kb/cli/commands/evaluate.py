@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb.cli.options import Commands
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Mode
 
 EXAMPLES = """
@@ -74,7 +74,7 @@ def _content(file: str) -> str:
         raise InvalidRequest(f"{file} cannot be read: {wrong}.") from wrong
 
 
-def names_of(client: "Client") -> dict[str, set[str]]:
+def names_of(client: "SocketClient") -> dict[str, set[str]]:
     """Everything that a document may be called by, and the documents so called."""
     names: dict[str, set[str]] = {}
     offset, total = 0, 1
@@ -119,7 +119,7 @@ def _question(given: Any, names: dict[str, set[str]]) -> Question:
     return Question(str(given["query"]), relevant, list(given.get("tags", ())))
 
 
-def ranking(client: "Client", question: Question, mode: "Mode") -> list[str]:
+def ranking(client: "SocketClient", question: Question, mode: "Mode") -> list[str]:
     """The documents, each at the place of its best passage; copies of a passage share its place."""
     answer = client.search(question.text, top=TOP, mode=mode, tags=question.tags)
     places = [place for hit in answer["results"] for place in (hit, *hit.get("also_in", ()))]

@@ -8,7 +8,7 @@ from kb.cli.options import command, connect, print_json
 
 if TYPE_CHECKING:
     from kb.cli.options import Commands
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 EXAMPLES = """
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(client: "Client", args: argparse.Namespace) -> int:
+def _list(client: "SocketClient", args: argparse.Namespace) -> int:
     from kb.cli.commands.documents import tell_rest
     from kb.cli.screen import Screen
 

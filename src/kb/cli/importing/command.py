@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kb.cli.find import Found
     from kb.cli.options import Commands
     from kb.cli.outcomes import Outcome, Task
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 EXAMPLES = """
@@ -69,7 +69,7 @@ def _import_markdown(args: argparse.Namespace) -> int:
     return report.run(_task(client, one, args) for one in found)
 
 
-def _task(client: "Client", found: "Found", args: argparse.Namespace) -> "Task":
+def _task(client: "SocketClient", found: "Found", args: argparse.Namespace) -> "Task":
     from kb.cli.outcomes import Task
 
     path = found.path
@@ -83,7 +83,7 @@ def _task(client: "Client", found: "Found", args: argparse.Namespace) -> "Task":
     return Task(path, about, act)
 
 
-def _note(client: "Client", about: "Json", args: argparse.Namespace) -> "Outcome":
+def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "Outcome":
     """One file as a note: the path is its identity, so that importing again updates it."""
     from kb.cli.follow import WAIT_SECONDS, followed
     from kb.cli.importing.frontmatter import tags_of

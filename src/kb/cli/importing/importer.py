@@ -15,7 +15,7 @@ from kb.core.errors import Conflict
 
 if TYPE_CHECKING:
     from kb.cli.importing.exported import Exported
-    from kb.cli.transport import Client
+    from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
 PAGE = 1000
@@ -30,7 +30,7 @@ class NotDoneError(Exception):
 
 
 class Importer:
-    def __init__(self, client: "Client", *, force: bool) -> None:
+    def __init__(self, client: "SocketClient", *, force: bool) -> None:
         self._client = client
         self._force = force
         self._at_path: dict[str, Json] = {}
