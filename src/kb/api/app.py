@@ -1,4 +1,4 @@
-"""The application: routes, error handlers, guard."""
+"""The REST application: routes, error handlers, guard."""
 
 from typing import Any
 
@@ -9,17 +9,19 @@ from kb import __version__
 from kb.api import archives, doctor, documents, duplicates, errors, jobs, notes, pages, search, status, views
 from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
-from kb.api.guard import Guard
+from kb.api.limits import BodyLimit
 from kb.api.metrics import Metrics
 from kb.api.uploads import upload_slots
 from kb.core.settings import Settings
 from kb.engine.engine import Engine
+from kb.http.access import Gate
+from kb.http.guard import Guard
 
 PREFIX = "/api/v1"
+OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 
 
 def create_app(engine: Engine, settings: Settings) -> ASGIApp:
-    """What a server serves."""
     app = routes()
     app.state.engine = engine
     app.state.search_threads = search.search_threads()
@@ -27,7 +29,11 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app.state.uploads = upload_slots()
     app.state.turns = views.Turns()
     app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
-    return Guard(app, settings, app.state.metrics)
+    return Guard(BodyLimit(app), Gate.of_engine(settings), needs_key, app.state.metrics.answered)
+
+
+def needs_key(method: str, path: str) -> bool:
+    return method != "GET" or path not in OPEN_PATHS
 
 
 def openapi_document() -> dict[str, Any]:
@@ -42,6 +48,7 @@ def routes() -> FastAPI:
         summary="A private knowledge base that people and AI agents share.",
         docs_url=None,
         redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # also where the environment asks for it
     )
     errors.install(app)
     for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates):

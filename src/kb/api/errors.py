@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from kb.api.responses import error_answer
 from kb.core.errors import InvalidRequest, KBError, MethodNotAllowed, NotFound, TooLarge
+from kb.http.guard import refusal
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -23,7 +23,7 @@ def install(app: FastAPI) -> None:
 
 async def ours(_: Request, error: Exception) -> Response:
     assert isinstance(error, KBError)
-    return error_answer(error)
+    return refusal(error)
 
 
 async def invalid(_: Request, error: Exception) -> Response:
@@ -34,30 +34,30 @@ async def invalid(_: Request, error: Exception) -> Response:
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['field']}: {p['problem']}" if p["field"] else p["problem"] for p in problems[:5])
-    return error_answer(InvalidRequest(f"The request is not valid: {message.rstrip('.')}.", problems=problems[:20]))
+    return refusal(InvalidRequest(f"The request is not valid: {message.rstrip('.')}.", problems=problems[:20]))
 
 
 async def framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return error_answer(NotFound(f"There is no route {request.url.path[:200]}. The routes are listed at /docs."))
+        return refusal(NotFound(f"There is no route {request.url.path[:200]}. The routes are listed at /docs."))
     if error.status_code == 405:
-        return error_answer(MethodNotAllowed(f"{request.url.path[:200]} does not take {request.method}."))
+        return refusal(MethodNotAllowed(f"{request.url.path[:200]} does not take {request.method}."))
     if error.status_code == 413:
-        return error_answer(TooLarge(str(error.detail)))
+        return refusal(TooLarge(str(error.detail)))
     if error.status_code < 500:
-        return error_answer(InvalidRequest(f"The request cannot be read: {error.detail}."))
-    return error_answer(KBError(str(error.detail)))
+        return refusal(InvalidRequest(f"The request cannot be read: {error.detail}."))
+    return refusal(KBError(str(error.detail)))
 
 
 async def disconnected(_: Request, __: Exception) -> Response:
     """For the log and the metrics: the client is not there to read it."""
-    return error_answer(InvalidRequest("The connection ended before the whole request came. Send it again."))
+    return refusal(InvalidRequest("The connection ended before the whole request came. Send it again."))
 
 
 async def unexpected(_: Request, __: Exception) -> Response:
     """The server logs what happened; the caller need not see our insides."""
-    return error_answer(KBError("Something went wrong inside the engine. Its log says what; please report it."))
+    return refusal(KBError("Something went wrong inside the engine. Its log says what; please report it."))
 
 
 def field_name(problem: Any, *, framed: bool) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from kb.api import uploads
 from kb.api.dependencies import EngineOf, content_type, errors
 from kb.api.follow import EventStream, ended
-from kb.api.guard import MAX_BODY
+from kb.api.limits import MAX_BODY
 from kb.api.responses import Answer
 from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait
 from kb.core.errors import InvalidRequest, TooLarge

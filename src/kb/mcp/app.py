@@ -16,12 +16,12 @@ from kb.client.endpoint import Endpoint
 from kb.core.errors import KBError, MethodNotAllowed, NotFound
 from kb.core.settings import Settings
 from kb.http.access import Gate
+from kb.http.guard import UPLOADS, Guard, refusal
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.contracts.kb_v3 import KbV3
 from kb.mcp.contracts.knowledge import Knowledge
 from kb.mcp.engine_client import Client
-from kb.mcp.guard import Guard, refusal
 from kb.mcp.sdk import ContractServer
 from kb.mcp.transports.http import StreamableHttp
 from kb.mcp.transports.sessions import Sessions
@@ -40,7 +40,7 @@ def create_app(settings: Settings) -> Guard:
     every_session: list[Sessions] = []
     routes: list[BaseRoute] = [
         Route("/health", partial(health, settings)),
-        Route("/uploads/{token}", partial(receive, uploads), methods=["PUT"]),
+        Route(UPLOADS + "{token}", partial(receive, uploads), methods=["PUT"]),
     ]
     for number, name in enumerate(settings.mcp_contracts):
         server = ContractServer(CONTRACTS[name](client, uploads, settings))
@@ -65,7 +65,13 @@ def create_app(settings: Settings) -> Guard:
             tasks.cancel_scope.cancel()
 
     handlers = {HTTPException: http_failure, KBError: kb_failure}
-    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), Gate.of_mcp(settings))
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    return Guard(app, Gate.of_mcp(settings), needs_key)
+
+
+def needs_key(_method: str, path: str) -> bool:
+    """Whether a path needs the key: an upload address is a secret itself."""
+    return path != "/health" and not path.startswith(UPLOADS)
 
 
 async def health(settings: Settings, _request: Request) -> Response:

@@ -1,0 +1,77 @@
+"""What every request to either server passes first, and what every answer carries."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from kb import __version__
+from kb.core.errors import KBError
+from kb.http.access import Gate
+from kb.http.logs import new_request_id, request_id
+
+log = logging.getLogger(__name__)
+
+VERSION = __version__.encode()
+STARTS = ("http.response.start", "websocket.http.response.start")
+UPLOADS = "/uploads/"  # of the MCP server; the rest of the address is a secret
+
+NeedsKey = Callable[[str, str], bool]  # method, path
+Answered = Callable[[str, int, float], None]  # method, status, seconds
+
+
+class Guard:
+    """An application behind its gate. Each request gets an id and a line in the log, each answer names the version."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, needs_key: NeedsKey, answered: Answered | None = None) -> None:
+        self._app = app
+        self._gate = gate
+        self._needs_key = needs_key
+        self._answered = answered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        # Of a header that was sent twice, the first counts.
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        own_id = new_request_id(headers.get("x-request-id", ""))
+        request_id.set(own_id)
+        is_socket = scope["type"] == "websocket"
+        method, path = "WEBSOCKET" if is_socket else scope["method"], scope["path"]
+        status = 101 if is_socket else 500
+
+        async def marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] in STARTS:
+                status = message["status"]
+                carried = [(b"x-kb-version", VERSION), (b"x-request-id", own_id.encode())]
+                message["headers"] = [*message.get("headers", ()), *carried]
+            await send(message)
+
+        try:
+            self._gate.check_place(headers)
+            if self._needs_key(method, path):
+                self._gate.check_key(headers)
+            await self._app(scope, receive, marked)
+        except KBError as error:
+            if is_socket:
+                await WebSocket(scope, receive, marked).send_denial_response(refusal(error))
+            else:
+                await refusal(error)(scope, receive, marked)
+        finally:
+            took = time.perf_counter() - started
+            shown = UPLOADS + "..." if path.startswith(UPLOADS) else path
+            log.info("%s %s %d %.1f ms", method, shown, status, took * 1000)
+            if self._answered is not None:
+                self._answered(method, status, took)
+
+
+def refusal(error: KBError) -> Response:
+    """The answer to a request that failed with this error."""
+    headers = {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None
+    return JSONResponse(error.body(), error.http_status, headers)
