@@ -1,5 +1,6 @@
 """Imports point one way: command line and MCP server know the client, the API knows the engine, never across."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from tools.imports import MAY_IMPORT, SOURCE, files, imports_of, internal, package_of, packages, reached_from
 
 STANDARD_LIBRARY_ONLY = {"client", "cli"}
+SQL = re.compile(r"\b(SELECT\s.+\sFROM|SELECT \d|INSERT INTO|UPDATE \w+\s+SET|DELETE FROM|PRAGMA \w)\b", re.DOTALL)
 STANDARD_LIBRARY_ONLY_MODULES = {"kb.core.values", "kb.core.errors", "kb.core.endpoint", "kb.core.settings"}
 
 
@@ -42,6 +44,21 @@ def test_extractors_know_nothing_of_the_store() -> None:
     assert [
         str(one) for one in internal() if one.module.startswith("kb.ingest.extract") and one.imported == "store"
     ] == []
+
+
+def sql_in(source: str) -> list[str]:
+    """Every text in the code that is SQL, and every call that runs some."""
+    nodes = list(ast.walk(ast.parse(source)))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    calls = [node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("execute")]
+    return [text for text in texts if SQL.search(text)] + calls
+
+
+def test_only_the_store_speaks_sql() -> None:
+    found = {str(path): sql_in(path.read_text(encoding="utf-8")) for path in files() if "store" not in path.parts}
+    assert {path: sql for path, sql in found.items() if sql} == {}
+    assert sql_in('tx.value("SELECT 1 FROM published LIMIT 1")')
+    assert sql_in("connection.execute(statement)")
 
 
 def test_the_client_side_needs_the_standard_library_only() -> None:

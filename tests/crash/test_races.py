@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.engine.assembly import small_hands
+from kb.engine.assembly import small_concurrency
 from support import EngineProcess, Http
 
 LONG = "\n\n".join(f"Paragraph {number} keeps the worker busy with walruses and ledgers." * 4 for number in range(80))
@@ -26,8 +26,8 @@ def http(data_dir: Path) -> Iterator[Http]:
 
 
 def keep_busy(http: Http, with_what: str) -> None:
-    """Jobs ahead of all others, one for every hand."""
-    for number in range(small_hands()):
+    """Jobs ahead of all others, as many as run at once."""
+    for number in range(small_concurrency()):
         http.add_file("long.txt", LONG.replace("walrus", f"{with_what} {number}").encode(), wait=0)
 
 

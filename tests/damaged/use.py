@@ -14,7 +14,7 @@ from damaged.damage import damage
 from kb.api.responses import Answer
 from kb.core.errors import KBError
 from kb.core.settings import Settings
-from kb.core.values import Filter, Listing, Mode, SearchRequest
+from kb.core.values import AddOptions, Filter, Listing, Mode, SearchRequest
 from kb.engine.assembly import RunningEngine
 from kb.engine.engine import Engine
 from kb.index import postings, sign_bits
@@ -30,7 +30,7 @@ def built(folder: Path) -> None:
     with RunningEngine(Settings(data_dir=folder)) as engine:
         for number in range(24):
             text = f"# Note {number}\n\n" + " ".join(WORDS[(number + i) % 10] for i in range(30 + 40 * number))
-            engine.add_note(text, tags=["even" if number % 2 == 0 else "odd"], metadata={"number": number})
+            engine.add_note(text, AddOptions(tags=["even" if number % 2 == 0 else "odd"], metadata={"number": number}))
         for number in range(6):
             with engine.originals.stage() as staged:
                 staged.write("\n\n".join(f"{word} {number} " * 60 for word in WORDS).encode())

@@ -13,7 +13,7 @@ from kb.api.limits import MAX_BODY
 from kb.api.responses import Answer
 from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait
 from kb.core.errors import InvalidRequest, TooLarge
-from kb.core.values import Accepted, Job, JobList
+from kb.core.values import Accepted, AddOptions, Job, JobList
 from kb.engine.engine import Engine
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -118,31 +118,11 @@ async def add_note(engine: Engine, request: Request) -> Accepted:
         if len(data) > MAX_BODY:
             raise TooLarge("The note is larger than 1 MB. Split it, or add it as a file.")
     note = NoteBody.model_validate_json(bytes(data))
-    return await run_in_threadpool(
-        engine.add_note,
-        note.text,
-        title=note.title,
-        tags=note.tags,
-        source_path=note.source_path,
-        metadata=note.metadata,
-        replace_tags=note.replace_tags,
-        force=note.force,
-    )
+    return await run_in_threadpool(engine.add_note, note.text, AddOptions(**note.model_dump(exclude={"text"})))
 
 
 async def add_file(engine: Engine, request: Request) -> Accepted:
     with request.app.state.uploads.held(), engine.originals.stage() as staged:
         upload = await uploads.receive(request, staged)
-        form = upload.form()
-        return await run_in_threadpool(
-            engine.add_file,
-            staged,
-            upload.filename or "",
-            title=form.title,
-            tags=form.tags,
-            source_path=form.source_path,
-            metadata=form.metadata,
-            force_ocr=form.force_ocr,
-            replace_tags=form.replace_tags,
-            force=form.force,
-        )
+        options = AddOptions(**upload.form().model_dump())
+        return await run_in_threadpool(engine.add_file, staged, upload.filename or "", options)

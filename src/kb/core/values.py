@@ -215,6 +215,19 @@ class JobList:
     total: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddOptions:
+    """What a request to add something says beside the content."""
+
+    title: str | None = None
+    tags: list[str] | None = None  # None: not given
+    source_path: str | None = None
+    metadata: Json | None = None
+    force_ocr: bool = False
+    replace_tags: bool = False  # the given tags replace those that the document has
+    force: bool = False  # replace what was edited in kb, too
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The answer to something added."""

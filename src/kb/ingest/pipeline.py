@@ -88,11 +88,10 @@ class Pipeline:
         """Finish the job without new content, if the document needs none."""
         if found is None or not answers(found, job, request):
             return False
-        changed = found.holds and give_tags(tx, found.row, request)
+        tagged = found.holds and give_tags(tx, found.row, request)
         if found.row["accepted"] <= job["seq"]:
             supersede(tx, request, found, job["id"])
-        outcome: AddOutcome = "kept" if found.kept else "updated" if changed else "unchanged"
-        self._finish(tx, job, found.row, found.row["chunk_count"], outcome)
+        self._finish(tx, job, found.row, found.row["chunk_count"], found.outcome(tagged=tagged))
         self._let_go(tx, request.content_hash, request.doc_type)
         return True
 

@@ -10,9 +10,8 @@ changes from a note to a file or back.
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from kb.core.values import DocType, Json
+from kb.core.values import AddOptions, AddOutcome, DocType, Json
 from kb.store import documents, notes
 from kb.store.backend import Row, Transaction
 
@@ -20,8 +19,8 @@ TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddRequest:
-    """Survives a restart as a job's payload."""
+class AddRequest(AddOptions):
+    """What is to be added, and with which options. Survives a restart as the payload of a job."""
 
     doc_type: DocType
     media_type: str
@@ -29,13 +28,6 @@ class AddRequest:
     size_bytes: int
     text: str | None = None  # a note's; a file's bytes lie among the originals
     filename: str | None = None
-    title: str | None = None
-    tags: list[str] | None = None  # None: not given
-    source_path: str | None = None
-    metadata: Json | None = None
-    force_ocr: bool = False
-    replace_tags: bool = False  # the given tags replace those that the document has
-    force: bool = False  # replace what was edited in kb, too
 
     @property
     def is_note(self) -> bool:
@@ -53,15 +45,14 @@ class AddRequest:
         return AddRequest(**json.loads(payload))
 
 
-def note_request(text: str, **given: Any) -> AddRequest:
-    data = text.encode()
+def note_request(text: str, options: AddOptions) -> AddRequest:
     return AddRequest(
         doc_type="note",
         media_type="text/markdown",
         content_hash=text_hash(text),
-        size_bytes=len(data),
+        size_bytes=len(text.encode()),
         text=text,
-        **given,
+        **asdict(options),
     )
 
 
@@ -90,6 +81,10 @@ class Known:
     def holds(self) -> bool:
         """Whether the content of the request is there, as the current version or below an edit."""
         return self.same_content or self.kept
+
+    def outcome(self, *, tagged: bool) -> AddOutcome:
+        """What the request did, if it needed no new content."""
+        return "kept" if self.kept else "updated" if tagged else "unchanged"
 
 
 def known(tx: Transaction, request: AddRequest) -> Known | None:

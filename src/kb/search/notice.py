@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kb.core.values import SearchRequest
 from kb.index.terms import query_terms
-from kb.store import jobs
+from kb.store import documents, jobs
 from kb.store.backend import Transaction
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def notice_for(tx: Transaction, request: SearchRequest, ranking: "Ranking") -> str:
-    if ranking.legs.scope.snapshot.count == 0 and tx.value("SELECT 1 FROM published LIMIT 1"):
+    if ranking.legs.scope.snapshot.count == 0 and documents.any_published(tx):
         return "No document has any passages: the index is being mended. If that does not end, use `kb doctor --fix`."
     return " ".join(part for part in (reason(request, ranking), unfinished(tx)) if part)
 

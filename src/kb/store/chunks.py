@@ -41,6 +41,7 @@ SELECT min(c.start_at), max(c.end_at) FROM chunks c JOIN published d ON d.id = c
 # Taken once and for all: no two writers of a document ever get the same revision.
 NEXT_REVISION = "UPDATE documents SET taken = taken + 1 WHERE id = :id RETURNING taken"
 COUNT = "SELECT count(*) FROM chunks WHERE document_id = :id AND revision = :revision"
+PUBLISHED_COUNT = "SELECT COALESCE(sum(chunk_count), 0) FROM published"
 OTHER_REVISIONS = "SELECT id FROM chunks WHERE document_id = :id AND revision <> :revision"
 UNPUBLISHED = """
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
@@ -171,11 +172,15 @@ def discard(tx: Transaction, document_id: int, revision: int, most: int) -> int:
 
 def clear(tx: Transaction) -> int:
     """Every chunk of every document; how many were published."""
-    count = int(tx.value("SELECT COALESCE(sum(chunk_count), 0) FROM published"))
+    count = published_count(tx)
     tx.fulltext.clear()
     tx.vectors.clear()
     tx.run("DELETE FROM chunks")
     return count
+
+
+def published_count(tx: Transaction) -> int:
+    return int(tx.value(PUBLISHED_COUNT))
 
 
 def left_behind(tx: Transaction) -> list[int]:

@@ -126,6 +126,10 @@ def exists(tx: Transaction, document_id: int) -> bool:
     return tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}) is not None
 
 
+def any_published(tx: Transaction) -> bool:
+    return tx.value("SELECT 1 FROM published LIMIT 1") is not None
+
+
 def ids(tx: Transaction) -> list[int]:
     return tx.column("SELECT id FROM published ORDER BY id")
 

@@ -42,3 +42,8 @@ def check(tx: Transaction, current: IndexVersions) -> None:
             f"This knowledge base was indexed differently: {'; '.join(differing)}. Nothing was changed. Put the old "
             "setting back, or make the index anew with `kb serve --reindex`."
         )
+
+
+def probe(tx: Transaction) -> None:
+    """Read something small, which raises if the database cannot be read."""
+    tx.value("SELECT count(*) FROM meta")

@@ -22,10 +22,12 @@ class Worker:
     """`run` does one job and records its success; what it raises is recorded here.
 
     It is given a function to call between its steps, which waits while something else goes first, and raises when the
-    job should not go on. `hands` says how many jobs of a lane may run at once, one unless it is named.
+    job should not go on. `concurrency` says how many jobs of a lane may run at once: one, unless it is named.
     """
 
-    def __init__(self, queue: Queue, run: Run, priority: Priority, hands: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, queue: Queue, run: Run, priority: Priority, concurrency: Mapping[str, int] | None = None
+    ) -> None:
         self._queue = queue
         self._run = run
         self._priority = priority
@@ -33,7 +35,7 @@ class Worker:
         self._threads = [
             (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
             for lane in LANES
-            for number in range((hands or {}).get(lane, 1))
+            for number in range((concurrency or {}).get(lane, 1))
         ]
 
     def start(self, *lanes: str) -> None:

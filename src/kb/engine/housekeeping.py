@@ -1,0 +1,122 @@
+"""The thread that loads the index, starts the worker, and then tidies up whenever nothing is written."""
+
+import logging
+import threading
+import time
+
+from kb.core.errors import KBError, is_damage
+from kb.engine.doctor import Doctor
+from kb.engine.jobs.worker import Worker
+from kb.engine.recovery import Recovery
+from kb.index.chunk_index import ChunkIndex
+from kb.search.keyword import KeywordIndex
+from kb.store.backend import Database
+from kb.store.folder import DataFolder
+from kb.store.originals import Originals
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 60.0  # seconds between two attempts to load the index
+TIDY_SECONDS = 2.0
+SHRINK_AGAIN = 600.0  # seconds until it is tried again when it failed
+
+
+class Housekeeper:
+    def __init__(
+        self,
+        folder: DataFolder,
+        database: Database,
+        originals: Originals,
+        recovery: Recovery,
+        live: ChunkIndex,
+        keywords: KeywordIndex,
+        worker: Worker,
+        doctor: Doctor,
+    ) -> None:
+        self._folder = folder
+        self._database = database
+        self._originals = originals
+        self._recovery = recovery
+        self._live = live
+        self._keywords = keywords
+        self._worker = worker
+        self._doctor = doctor
+        self._examined = False
+        self._shrink_from = 0.0
+        self._thread = threading.Thread(target=self._run, name="housekeeping")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the end, which comes once the worker is stopping."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        if self._recovery.fresh:
+            self._await_reindex()
+        else:
+            self._load()
+        if self._live.loaded:
+            self._folder.forget_replaced()
+        self._worker.start()
+        if self._recovery.mended:
+            self._examine()
+        self._warm()
+        while not self._worker.stopping.wait(TIDY_SECONDS):
+            try:
+                self._database.tidy()
+                self._shrink()
+            except KBError as error:
+                log.warning("the database cannot be tidied up now: %s", error.message)
+                self._shrink_from = time.monotonic() + SHRINK_AGAIN
+            if self._keywords.is_cold and self._database.is_idle:
+                self._warm()
+
+    def _await_reindex(self) -> None:
+        self._worker.start("index")
+        while not self._live.loaded and not self._worker.stopping.wait(0.1):
+            pass
+
+    def _load(self) -> None:
+        """Load the index, if necessary again and again; a damaged database is mended once."""
+        wait = 1.0
+        while not self._loads() and not self._live.damaged and not self._worker.stopping.wait(wait):
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    def _loads(self) -> bool:
+        try:
+            self._live.load(self._database)
+        except KBError:
+            log.exception("the search index could not be loaded")
+            if self._live.damaged and not self._recovery.mended and self._recovery.mend():
+                return self._loads()
+        return self._live.loaded
+
+    def _warm(self) -> None:
+        if self._live.loaded:
+            try:
+                self._keywords.warm(self._database, self._live, self._worker.stopping)
+            except KBError as error:
+                log.warning("words could not be read ahead: %s", error.message)
+                if is_damage(error) and not self._examined:
+                    self._examine()
+
+    def _examine(self) -> None:
+        """Mend what can be mended and make again, from the texts, what a damaged database had lost."""
+        self._examined = True
+        try:
+            for check in self._doctor.examine(fix=True).checks:
+                if check.problems:
+                    log.warning("%s: %s Mended: %d of %d.", check.name, check.message, check.fixed, check.problems)
+        except KBError as error:
+            log.error("the database cannot be mended: %s", error.message)
+
+    def _shrink(self) -> None:
+        """Return what a large deletion freed to the disk, once nothing is written any longer."""
+        if not self._database.is_idle or time.monotonic() < self._shrink_from:
+            return
+        if wasted := self._database.wasted_bytes:
+            with self._originals.scratch(self._database.size_bytes() - wasted) as room:
+                if self._database.vacuum_into(room):
+                    log.info("%d MB of the database file are free again", wasted // 2**20)

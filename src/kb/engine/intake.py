@@ -1,0 +1,101 @@
+"""Accept what is to be added: queue it, or answer at once if it is known."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict
+
+from kb.core.errors import Conflict, InvalidRequest
+from kb.core.metadata import excess
+from kb.core.values import Accepted, AddOptions, AddOutcome
+from kb.engine.jobs.queue import Queue
+from kb.ingest.extract import detect
+from kb.ingest.notes import check_note_text
+from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
+from kb.store import jobs
+from kb.store.backend import Database, Row
+from kb.store.originals import Originals, Staged
+
+LARGE_FILE = 2**20  # bytes
+
+
+class Intake:
+    def __init__(self, database: Database, originals: Originals, queue: Queue) -> None:
+        self._database = database
+        self._originals = originals
+        self._queue = queue
+
+    def add_note(self, text: str, options: AddOptions) -> Accepted:
+        check_note_text(text)
+        return self._accept(note_request(text, options))
+
+    def add_file(self, staged: Staged, filename: str, options: AddOptions) -> Accepted:
+        """Make the file durable before the job that names it, and answer after both."""
+        if staged.size == 0:
+            raise InvalidRequest(f"{filename!r} is empty: zero bytes. Nothing was added.")
+        form = detect.detect(staged.head, staged.tail, filename)
+        request = AddRequest(
+            doc_type=form.doc_type,
+            media_type=form.media_type,
+            content_hash=staged.sha256,
+            size_bytes=staged.size,
+            filename=filename,
+            **asdict(options),
+        )
+        staged.sync()
+        return self._accept(request, keep=lambda: self._originals.keep(staged))
+
+    def _accept(self, request: AddRequest, keep: Callable[[], None] = lambda: None) -> Accepted:
+        """Queue the request, unless the document is what it asks for or must not be replaced by it.
+
+        `keep` runs before the commit, so that no row names a file that is not there, and inside the transaction, so
+        that no deletion of the same content removes the file at this moment.
+        """
+        if request.replace_tags and request.tags is None:
+            raise InvalidRequest("replace_tags says that tags replace others, but no tags were given. Send tags, too.")
+        job_id = str(uuid.uuid4())
+        with self._database.write() as tx:
+            found = known(tx, request)
+            if found is not None and found.refusal:
+                raise Conflict(found.refusal, document_id=found.row["id"], current_version=found.row["version"])
+            if request.metadata and (too_much := excess(given_metadata(found, request))):
+                raise InvalidRequest(too_much)
+            tagged = found is not None and found.holds and give_tags(tx, found.row, request)
+            if found is not None and settled(found, request):
+                outcome = found.outcome(tagged=tagged)
+                self._queue.submit(tx, finished_job(job_id, request, found.row, outcome))
+                supersede(tx, request, found, job_id)
+                keep()
+                return Accepted(job_id, "completed", found.row["id"], found.row["id"], outcome)
+            self._queue.submit(tx, queued_job(job_id, request))
+            keep()
+        if found is not None:
+            return Accepted(job_id, "queued", found.row["id"], found.row["id"] if found.same_content else None)
+        return Accepted(job_id, "queued")
+
+
+def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:
+    return jobs.NewJob(
+        id=job_id,
+        kind="note" if request.is_note else "file",
+        lane="large" if is_slow(request) else "small",
+        payload=request.payload(),
+        filename=request.filename,
+    )
+
+
+def is_slow(request: AddRequest) -> bool:
+    """Whether the job would delay small ones: a large file, or one that needs OCR."""
+    return request.size_bytes >= LARGE_FILE or request.doc_type == "image" or request.force_ocr
+
+
+def finished_job(job_id: str, request: AddRequest, row: Row, outcome: AddOutcome) -> jobs.NewJob:
+    """The record of a request that needed no work."""
+    return jobs.NewJob(
+        id=job_id,
+        kind="note" if request.is_note else "file",
+        status="completed",
+        filename=request.filename,
+        document_id=row["id"],
+        uid=row["uid"],
+        outcome=outcome,
+    )

@@ -1,0 +1,115 @@
+"""How the engine is: its status, its health and its gauges."""
+
+from collections.abc import Callable, Iterator
+
+from kb import __version__
+from kb.core.errors import KBError
+from kb.core.settings import Settings
+from kb.core.values import Health, Limits, ModelInfo, Status, StorageInfo
+from kb.embedding.lazy import WarmingEmbedder
+from kb.engine.jobs.queue import Queue
+from kb.index.chunk_index import ChunkIndex
+from kb.index.kernels import kernels
+from kb.ingest.sandbox import confine
+from kb.search.searcher import NO_VECTORS, Searcher
+from kb.store import chunks, documents, jobs, meta
+from kb.store.backend import Database
+from kb.store.originals import Originals
+
+
+class Monitor:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        originals: Originals,
+        queue: Queue,
+        embedder: WarmingEmbedder,
+        chunk_tokens: int,
+        searcher: Searcher,
+        live: ChunkIndex,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._originals = originals
+        self._queue = queue
+        self._embedder = embedder
+        self._chunk_tokens = chunk_tokens
+        self._searcher = searcher
+        self._live = live
+
+    def status(self) -> Status:
+        with self._database.read() as tx:
+            held, queue, updated = documents.counts(tx), jobs.counts(tx), documents.last_updated(tx)
+            count = chunks.published_count(tx)
+        return Status(
+            version=__version__,
+            model=ModelInfo(self._embedder.name, self._embedder.dimensions, self._embedder.max_tokens),
+            device=self._embedder.device,
+            documents=held,
+            chunks=count,
+            queue=queue,
+            storage=StorageInfo(
+                str(self._settings.data_dir),
+                str(self._settings.database_path),
+                self._database.size_bytes(),
+                self._database.name,
+            ),
+            limits=Limits(self._settings.max_file_mb, self._chunk_tokens),
+            last_updated=updated,
+            health=self._health(),
+            sandbox=confine.protection(),
+            kernels=kernels.name,
+        )
+
+    def gauges(self) -> Iterator[tuple[str, str, float]]:
+        """Yield the name, help text and value of each gauge."""
+        with self._database.read() as tx:
+            held, queue = documents.counts(tx), jobs.counts(tx)
+        yield "documents", "Documents.", held.total
+        yield "chunks", "Published passages.", self._live.count
+        yield "jobs_queued", "Jobs that wait.", queue.queued
+        yield "jobs_running", "Jobs that run.", queue.running
+        yield "jobs_failed", "Jobs that failed.", queue.failed
+        yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
+        yield "staged_bytes", "Bytes of files that are being received.", self._originals.staged_bytes
+        yield "cached_postings", "Postings held in memory.", self._searcher.cached_postings
+        yield "words_ready", "1 when words are read ahead.", not self._searcher.is_cold
+        yield "cached_queries", "Embedded queries held in memory.", self._embedder.cached_queries
+        yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
+
+    def _health(self) -> Health:
+        """Try each part, and name what is wrong."""
+        issues = []
+        if not self._embedder.ready:
+            issues.append(self._embedder.problem or "The embedding model is still loading.")
+        if self._live.problem:
+            issues.append(self._live.problem)
+        elif self._live.without_vector:
+            issues.append(NO_VECTORS.format(n=self._live.without_vector))
+        if self._queue.problem:
+            issues.append(self._queue.problem)
+        if database := trouble(self._try_database):
+            issues.append(database)
+        if storage := trouble(self._originals.check):
+            issues.append(storage)
+        return Health(
+            status="degraded" if issues else "healthy",
+            database=database is None,
+            storage=storage is None,
+            model=self._embedder.ready,
+            issues=issues,
+        )
+
+    def _try_database(self) -> None:
+        with self._database.read() as tx:
+            meta.probe(tx)
+
+
+def trouble(attempt: Callable[[], None]) -> str | None:
+    """Why an attempt fails; None if it succeeds."""
+    try:
+        attempt()
+    except KBError as error:
+        return error.message
+    return None
