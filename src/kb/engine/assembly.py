@@ -6,7 +6,10 @@ from kb.core.cpu import usable_cores
 from kb.core.settings import Settings
 from kb.embedding.lazy import WarmingEmbedder
 from kb.embedding.priority import Priority
-from kb.engine.doctor import Doctor
+from kb.engine.doctor.doctor import Doctor
+from kb.engine.doctor.files import FileChecks
+from kb.engine.doctor.indexed import IndexChecks
+from kb.engine.doctor.stored import StoreChecks
 from kb.engine.engine import Engine
 from kb.engine.housekeeping import Housekeeper
 from kb.engine.intake import Intake
@@ -72,8 +75,11 @@ class RunningEngine:
         self._worker = worker = Worker(
             queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), priority, concurrency
         )
+        indexed = IndexChecks(database, preparer, live, keywords, worker.stopping)
         doctor = Doctor(
-            database, mender, originals, preparer, reindexer, live, keywords, settings.model_dir, worker.stopping
+            StoreChecks(database, mender, originals, reindexer, indexed.reload, worker.stopping),
+            indexed,
+            FileChecks(database, originals, settings.model_dir),
         )
         self._housekeeper = Housekeeper(self._folder, database, originals, recovery, live, keywords, worker, doctor)
         engine = Engine(

@@ -31,7 +31,7 @@ from kb.core.values import (
     TagList,
 )
 from kb.embedding.priority import Priority
-from kb.engine.doctor import Doctor
+from kb.engine.doctor.doctor import Doctor
 from kb.engine.intake import Intake
 from kb.engine.jobs.queue import Queue
 from kb.engine.monitor import Monitor

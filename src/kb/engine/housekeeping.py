@@ -5,7 +5,7 @@ import threading
 import time
 
 from kb.core.errors import KBError, is_damage
-from kb.engine.doctor import Doctor
+from kb.engine.doctor.doctor import Doctor
 from kb.engine.jobs.worker import Worker
 from kb.engine.recovery import Recovery
 from kb.index.chunk_index import ChunkIndex

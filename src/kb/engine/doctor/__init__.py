@@ -1,0 +1,1 @@
+"""Whether what belongs together is together, and mending what is not. Start with `doctor.py`."""
