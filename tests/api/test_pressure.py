@@ -13,7 +13,7 @@ from kb.api.follow import MAX_STREAMS
 from kb.api.uploads import MAX_UPLOADS
 from kb.core.settings import Settings
 from kb.engine.assembly import RunningEngine
-from kb.http.connections import Limits
+from kb.http.connections import ConnectionLimits
 from kb.http.serve import address, listen, server
 from kb.store.backup.archive import MOST
 from kb.store.originals import STAGED_FILES
@@ -121,7 +121,7 @@ def test_caches_are_shown(start_engine: StartEngine) -> None:
 
 
 def test_readers_that_stall_hold_up_no_other_backup(settings: Settings) -> None:
-    limits = Limits(stalled_seconds=1, sweep_seconds=0.1)
+    limits = ConnectionLimits(stalled_seconds=1, sweep_seconds=0.1)
     with listen("127.0.0.1", 0, "") as listener, RunningEngine(settings) as engine:
         running = server(create_app(engine, settings), limits, lifespan="off")
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})

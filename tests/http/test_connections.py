@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from websockets.sync.client import connect
 
 from kb.http import connections
-from kb.http.connections import Limits
+from kb.http.connections import ConnectionLimits
 from kb.http.logs import Throttle
 from kb.http.serve import address, listen, server
 from kb.http.websocket import SocketConnection
@@ -31,7 +31,7 @@ from kb.http.websocket import SocketConnection
 pytestmark = pytest.mark.slow
 
 # As short as a busy machine allows; what is not tried is far away.
-PATIENT = Limits(request_seconds=60, stalled_seconds=60, crowded_seconds=60, sweep_seconds=0.05)
+PATIENT = ConnectionLimits(request_seconds=60, stalled_seconds=60, crowded_seconds=60, sweep_seconds=0.05)
 GET = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 
@@ -156,7 +156,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def serving(limits: Limits) -> Iterator[Served]:
+def serving(limits: ConnectionLimits) -> Iterator[Served]:
     with listen("127.0.0.1", 0, "") as listener:
         app = Application()
         running = server(app.app, limits, lifespan="off", websocket=SocketConnection)
@@ -321,8 +321,8 @@ def test_a_websocket_that_does_not_say_farewell_keeps_no_place() -> None:
 def test_connections_leave_files_for_everything_else(soft: int, hard: int, expected: int) -> None:
     program = (
         f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
-        "from kb.http.connections import Limits; from kb.http.serve import affordable\n"
-        "print(affordable(Limits()).connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+        "from kb.http.connections import ConnectionLimits; from kb.http.serve import affordable\n"
+        "print(affordable(ConnectionLimits()).connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     connections, files = map(int, done.stdout.split())

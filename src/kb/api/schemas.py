@@ -72,11 +72,11 @@ Moment = Annotated[
 AnyState = Annotated[LedgerState | None, BeforeValidator(lambda given: given or None)]  # `state=` means any
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SearchBody(Body):
+class SearchBody(RequestBody):
     query: Annotated[
         Text, Field(min_length=1, max_length=2000, description="Plain text; nothing in it is an operator.")
     ]
@@ -122,7 +122,7 @@ class SearchBody(Body):
         )
 
 
-class NoteBody(Body):
+class NoteBody(RequestBody):
     text: NoteText
     title: Title | None = None
     tags: Tags | None = None
@@ -132,7 +132,7 @@ class NoteBody(Body):
     force: Force = False
 
 
-class FileForm(Body):
+class FileForm(RequestBody):
     """The fields of a multipart upload beside the file itself."""
 
     tags: Tags | None = None
@@ -144,19 +144,19 @@ class FileForm(Body):
     force: Force = False
 
 
-class TagsBody(Body):
+class TagsBody(RequestBody):
     add: Tags = []
     remove: Tags = []
 
 
-class UpdateNoteBody(Body):
+class UpdateNoteBody(RequestBody):
     text: NoteText
     expected_version: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
         None, description="Refuse with 409 when the note is at another version."
     )
 
 
-class RestoreBody(Body):
+class RestoreBody(RequestBody):
     version: Annotated[int, Field(ge=1, le=MAX_ID)]
 
 

@@ -8,7 +8,7 @@ from kb.api.app import create_app
 from kb.core.endpoint import reached
 from kb.core.settings import Settings
 from kb.engine.assembly import RunningEngine
-from kb.http.connections import Limits
+from kb.http.connections import ConnectionLimits
 from kb.http.logs import configure
 from kb.http.serve import Stop, address, affordable, listen
 
@@ -23,7 +23,7 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     configure(settings)
     sys.setswitchinterval(SWITCH_SECONDS)
     stop = Stop()
-    limits = affordable(Limits())
+    limits = affordable(ConnectionLimits())
     listener = listen(settings.host, settings.port, "KB_HOST and KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))

@@ -24,7 +24,7 @@ class Sink(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
-class Upload:
+class MultipartUpload:
     """Takes the parser's events: the file's bytes go to `sink`, the fields are collected."""
 
     def __init__(self, sink: Sink, boundary: bytes) -> None:
@@ -120,14 +120,14 @@ class Upload:
         self.ended = True
 
 
-async def receive(request: Request, sink: Sink) -> Upload:
+async def receive(request: Request, sink: Sink) -> MultipartUpload:
     """Read the whole body; the file's bytes end up in `sink`."""
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
         raise InvalidRequest("The Content-Type names no multipart boundary.")
     try:
-        upload = Upload(sink, boundary)
+        upload = MultipartUpload(sink, boundary)
     except FormParserError as wrong:
         raise InvalidRequest(f"The multipart boundary cannot be used: {wrong}") from wrong
     async for block in request.stream():

@@ -23,7 +23,7 @@ Stage = Literal["request", "body", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What one server grants its clients."""
 
     connections: int = 1000  # a household or a team needs tens; an idle one costs about 6 KB
@@ -72,7 +72,7 @@ class Watch:
 class Connections:
     """Used from the event loop only, so nothing needs a lock."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._open: dict[Connection, Watch] = {}
         self._idle: dict[Connection, float] = {}  # without a request in progress, the longest first; since when

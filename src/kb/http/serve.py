@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from kb.core.errors import Conflict
-from kb.http.connections import Connections, Limits
+from kb.http.connections import ConnectionLimits, Connections
 from kb.http.protocol import HttpConnection
 
 log = logging.getLogger(__name__)
@@ -42,14 +42,14 @@ class Stop:
         if self._server is not None:
             self._server.should_exit = True
 
-    def run(self, app: Any, listener: socket.socket, limits: Limits, **options: Any) -> None:
+    def run(self, app: Any, listener: socket.socket, limits: ConnectionLimits, **options: Any) -> None:
         """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
         self._server = server(app, limits, **options)
         if not self._asked:
             self._server.run(sockets=[listener])
 
 
-def server(app: Any, limits: Limits, *, websocket: type | None = None, **options: Any) -> uvicorn.Server:
+def server(app: Any, limits: ConnectionLimits, *, websocket: type | None = None, **options: Any) -> uvicorn.Server:
     """The application behind connections that are limited."""
     http: Any = partial(HttpConnection, Connections(limits))
     return uvicorn.Server(
@@ -66,7 +66,7 @@ def server(app: Any, limits: Limits, *, websocket: type | None = None, **options
     )
 
 
-def affordable(limits: Limits) -> Limits:
+def affordable(limits: ConnectionLimits) -> ConnectionLimits:
     """The limits, with no more connections than this process can have beside the files that it needs.
 
     The process is granted more open files first, where the system lets it.

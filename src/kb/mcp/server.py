@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kb import __version__
 from kb.core.settings import Settings
-from kb.http.connections import Limits
+from kb.http.connections import ConnectionLimits
 from kb.http.logs import configure
 from kb.http.serve import Stop, address, affordable, listen
 from kb.http.websocket import SocketConnection
@@ -30,14 +30,14 @@ def serve(settings: Settings) -> int:
     return 0
 
 
-def room(settings: Settings) -> tuple[Limits, int]:
+def room(settings: Settings) -> tuple[ConnectionLimits, int]:
     """The limits on connections, and how many sessions a contract may have.
 
     A session may hold a connection as long as it lives. So sessions never get all of them: as many as another server
     has, or half of what there is, are left for connections that come and go.
     """
     contracts = len(settings.mcp_contracts)
-    usual = Limits()
+    usual = ConnectionLimits()
     limits = affordable(replace(usual, connections=usual.connections + settings.mcp_max_sessions * contracts))
     for_sessions = limits.connections - min(usual.connections, limits.connections // 2)
     return limits, min(settings.mcp_max_sessions, max(1, for_sessions // contracts))

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kb.core.values import DocType, JobStatus, Json, Mode
+from kb.core.wire import absent
 from kb.mcp.uploads.staging import MAX_CHUNK_INDEX
 
 Tag = Annotated[str, Field(min_length=1, max_length=200)]
@@ -43,9 +44,9 @@ UploadId = Annotated[str, Field(description="From kb_upload_start.")]
 class UploadStarted:
     upload_id: str
     chunk_size: int  # recommended, in raw bytes
-    chunks: int  # that many, at the recommended size
+    chunks: int  # of the recommended size, for the whole file
     expires_in_seconds: int  # without activity
-    upload_url: str | None = None  # takes the raw bytes with one PUT
+    upload_url: str | None = absent()  # takes the raw bytes with one PUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class ErrorField:
     error: Json | None  # code, message, retryable, details; a job has one too, or none
 
 

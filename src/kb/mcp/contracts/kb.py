@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from kb.core.errors import InvalidRequest, KBError, Unavailable
 from kb.core.metadata import fitted
 from kb.core.values import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer, Status
+from kb.core.wire import wire
+from kb.http.guard import UPLOADS
 from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting
 from kb.mcp.contracts.arguments import (
     ChunkIndex,
@@ -12,8 +14,8 @@ from kb.mcp.contracts.arguments import (
     Data,
     DocTypeFilter,
     DocumentId,
+    ErrorField,
     ExpectedVersion,
-    Failed,
     Filename,
     FilterTags,
     FirstChunk,
@@ -38,7 +40,7 @@ from kb.mcp.contracts.arguments import (
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.prompts import REMEMBER, search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.uploads.staging import CHUNK_BYTES, Upload
+from kb.mcp.uploads.staging import CHUNK_BYTES, StagedUpload
 from kb.mcp.work import ended, seen_through
 
 NOTE_WAIT_SECONDS = 20  # a note is searchable in far less; the answer says whether it is
@@ -67,7 +69,7 @@ class Kb(Contract):
         fts_only: FtsOnly = False,
         min_score: MinScore = 0.0,
         max_tokens: MaxTokens = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, Failed)]:
+    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField)]:
         """Find passages in documents and notes by meaning and by keywords.
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,
@@ -96,7 +98,7 @@ class Kb(Contract):
     @tool("Add a note")
     async def kb_addnote(
         self, text: NoteText, tags: Tags = None, title: Title = None
-    ) -> Annotated[Json, Shape(Accepted, Failed)]:
+    ) -> Annotated[Json, Shape(Accepted, ErrorField)]:
         """Store a text note, so that it can be found by kb_search.
 
         Search first: when a note about the same thing exists, change it with kb_update_note instead of adding a second
@@ -108,7 +110,7 @@ class Kb(Contract):
     @tool("Start a file upload")
     async def kb_upload_start(
         self, caller: Caller, filename: Filename, total_size: TotalSize, tags: Tags = None
-    ) -> Annotated[Json, Shape(UploadStarted, Failed)]:
+    ) -> Annotated[Json, Shape(UploadStarted, ErrorField)]:
         """Begin to upload a file: first of three steps. Returns upload_id.
 
         Split the file into chunks of 1 MB (1048576 raw bytes), base64-encode each, and send them with kb_upload_chunk;
@@ -123,7 +125,13 @@ class Kb(Contract):
         If you have a shell, prefer the returned upload_url: `curl -T report.pdf URL` sends the raw bytes at once, then
         call kb_upload_finish. An upload that nobody touches for 10 minutes is dropped.
         """
-        return await self._start(caller, filename, total_size, tags or [])
+        upload = self.uploads.start(filename, total_size, tags or [], await self._limit())
+        url = None
+        if self.settings.mcp_upload_urls == "on":
+            url = f"{self.settings.mcp_public_url or caller.base_url}{UPLOADS}{upload.token}"
+        chunks = -(-total_size // CHUNK_BYTES)
+        answer: Json = wire(UploadStarted(upload.id, CHUNK_BYTES, chunks, self.uploads.idle_seconds, url))
+        return answer
 
     @tool("Send one chunk of a file", idempotent=True)
     async def kb_upload_chunk(
@@ -131,26 +139,22 @@ class Kb(Contract):
         upload_id: UploadId,
         data: Data,
         chunk_index: ChunkIndex,
-    ) -> Annotated[Json, Shape(ChunkStored, Failed)]:
+    ) -> Annotated[Json, Shape(ChunkStored, ErrorField)]:
         """Send one chunk of an upload: second of three steps, once for each chunk.
 
         Any order will do, and sending a chunk again replaces it. Returns how many bytes have arrived and which chunks
         are still missing before the last one.
         """
         upload, replaced = self.uploads.add_chunk(upload_id, chunk_index, data)
-        return {
-            "upload_id": upload.id,
-            "chunk_index": chunk_index,
-            "replaced": replaced,
-            "received_bytes": upload.received,
-            "total_size": upload.total_size,
-            "missing_chunks": upload.missing()[:1000],
-        }
+        missing = upload.missing()[:1000]
+        stored = ChunkStored(upload.id, chunk_index, replaced, upload.received, upload.total_size, missing)
+        answer: Json = wire(stored)
+        return answer
 
     @tool("Finish a file upload")
     async def kb_upload_finish(
         self, caller: Caller, upload_id: UploadId
-    ) -> Annotated[Json, Shape(Accepted, Job, Failed)]:
+    ) -> Annotated[Json, Shape(Accepted, Job, ErrorField)]:
         """Hand an uploaded file to the knowledge base: last of three steps. Returns job_id and status.
 
         The file is indexed in the background: ask kb_jobs(job_id=...) until its status is "completed". With a progress
@@ -181,7 +185,7 @@ class Kb(Contract):
         document_id: DocumentId,
         text: NoteText,
         expected_version: ExpectedVersion = None,
-    ) -> Annotated[Json, Shape(Document, Failed)]:
+    ) -> Annotated[Json, Shape(Document, ErrorField)]:
         """Replace the text of a note in place; its id, tags and creation time stay. Returns the updated document.
 
         Use it instead of adding a second note about the same thing. Read the note first (kb_get) and pass its version
@@ -197,7 +201,7 @@ class Kb(Contract):
         source_path: SourcePath = None,
         first_chunk: FirstChunk = None,
         max_tokens: ReadBudget = None,
-    ) -> Annotated[Json, Shape(Document, DocumentList, Notice, Failed)]:
+    ) -> Annotated[Json, Shape(Document, DocumentList, Notice, ErrorField)]:
         """Read a document: metadata, tags, version, all its passages; a note also with its text, exactly as written.
 
         Give document_id (from kb_search), or source_path, which answers {"documents": [...], "total"}. For a large
@@ -213,7 +217,7 @@ class Kb(Contract):
         return document if max_tokens is None else _fitted(document, first_chunk or 0, max_tokens)
 
     @tool("Show the engine's status", reads=True)
-    async def kb_status(self) -> Annotated[Json, Shape(Status, Failed)]:
+    async def kb_status(self) -> Annotated[Json, Shape(Status, ErrorField)]:
         """Show the engine's version, model, device, document counts, queue and health.
 
         Use it when searches come back empty, or to see whether everything is indexed yet.
@@ -225,24 +229,11 @@ class Kb(Contract):
         self,
         status: StatusFilter = None,
         job_id: JobId = None,
-    ) -> Annotated[Json, Shape(JobList, Job, Failed)]:
+    ) -> Annotated[Json, Shape(JobList, Job, ErrorField)]:
         """Show what became of things that were added: recent jobs, newest first, or one job with progress and error."""
         if job_id is not None and status is not None:
             raise InvalidRequest("Give either job_id or status, not both.")
         return await (self.client.jobs(status=status) if job_id is None else self.client.job(job_id))
-
-    async def _start(self, caller: Caller, filename: str, total_size: int, tags: list[str]) -> Json:
-        upload = self.uploads.start(filename, total_size, tags, await self._limit())
-        started: dict[str, Any] = {
-            "upload_id": upload.id,
-            "chunk_size": CHUNK_BYTES,
-            "chunks": -(-total_size // CHUNK_BYTES),
-            "expires_in_seconds": self.uploads.idle_seconds,
-        }
-        if self.settings.mcp_upload_urls == "on":
-            base = self.settings.mcp_public_url or caller.base_url
-            started["upload_url"] = f"{base}/uploads/{upload.token}"
-        return started
 
     async def _limit(self) -> int:
         """The engine's limit in bytes; while it is away, its default, and finishing will tell."""
@@ -252,7 +243,7 @@ class Kb(Contract):
             return DEFAULT_LIMIT_MB * 2**20
         return int(limits["max_file_mb"]) * 2**20
 
-    async def _submit(self, upload: Upload, path: Any) -> Json:
+    async def _submit(self, upload: StagedUpload, path: Any) -> Json:
         return await seen_through(self.client.add_file(path, filename=upload.filename, tags=upload.tags))
 
 

@@ -14,8 +14,8 @@ from kb.core.values import Accepted, Document, DocumentList, Json, SearchAnswer
 from kb.mcp.contracts.arguments import (
     DocTypeFilter,
     DocumentId,
+    ErrorField,
     ExpectedVersion,
-    Failed,
     Filename,
     FilterTags,
     FirstChunk,
@@ -38,7 +38,7 @@ from kb.mcp.contracts.arguments import (
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.engine_client import Client
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.uploads.staging import Upload, Uploads
+from kb.mcp.uploads.staging import StagedUpload, Uploads
 
 PREFIX = "collection:"
 DEFAULT = "documents"
@@ -71,7 +71,7 @@ class KbV3(Kb):
         min_score: MinScore = 0.0,
         max_tokens: MaxTokens = None,
         collection: Within = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, Failed)]:
+    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField)]:
         within = [] if collection is None else [self._tag(collection)]
         answer = await super().kb_search(
             query, top, [*(tags or []), *within], doc_type, mode, fts_only, min_score, max_tokens
@@ -83,7 +83,7 @@ class KbV3(Kb):
     @tool("Add a note")
     async def kb_addnote(
         self, text: NoteText, tags: Tags = None, title: Title = None, collection: Into = DEFAULT
-    ) -> Annotated[Json, Shape(Accepted, Failed)]:
+    ) -> Annotated[Json, Shape(Accepted, ErrorField)]:
         return await super().kb_addnote(text, [self._tag(collection), *plain(tags)], title)
 
     kb_addnote.__doc__ = f"{Kb.kb_addnote.__doc__}\n        Keep memories of your own in collection memory."
@@ -91,7 +91,7 @@ class KbV3(Kb):
     @tool("Start a file upload")
     async def kb_upload_start(
         self, caller: Caller, filename: Filename, total_size: TotalSize, tags: Tags = None, collection: Into = DEFAULT
-    ) -> Annotated[Json, Shape(UploadStarted, Failed)]:
+    ) -> Annotated[Json, Shape(UploadStarted, ErrorField)]:
         return await super().kb_upload_start(caller, filename, total_size, [self._tag(collection), *plain(tags)])
 
     kb_upload_start.__doc__ = Kb.kb_upload_start.__doc__
@@ -99,7 +99,7 @@ class KbV3(Kb):
     @tool("Update a note", destroys=True, idempotent=True)
     async def kb_update_note(
         self, document_id: DocumentId, text: NoteText, expected_version: ExpectedVersion = None
-    ) -> Annotated[Json, Shape(Document, InCollection, Failed)]:
+    ) -> Annotated[Json, Shape(Document, InCollection, ErrorField)]:
         return shown(await super().kb_update_note(document_id, text, expected_version))
 
     kb_update_note.__doc__ = Kb.kb_update_note.__doc__
@@ -111,7 +111,7 @@ class KbV3(Kb):
         source_path: SourcePath = None,
         first_chunk: FirstChunk = None,
         max_tokens: ReadBudget = None,
-    ) -> Annotated[Json, Shape(Document, InCollection, DocumentList, Notice, Failed)]:
+    ) -> Annotated[Json, Shape(Document, InCollection, DocumentList, Notice, ErrorField)]:
         answer = await super().kb_get(document_id, source_path, first_chunk, max_tokens)
         if "documents" in answer:
             return answer | {"documents": [shown(document) for document in answer["documents"]]}
@@ -122,11 +122,11 @@ class KbV3(Kb):
     @tool("Move a document to a collection", idempotent=True)
     async def kb_set_collection(
         self, document_id: DocumentId, collection: Into
-    ) -> Annotated[Json, Shape(Document, InCollection, Failed)]:
+    ) -> Annotated[Json, Shape(Document, InCollection, ErrorField)]:
         """Move a document or note to another collection. Returns the document; it is in exactly one collection."""
         return shown(await self._moved(document_id, self._tag(collection)))
 
-    async def _submit(self, upload: Upload, path: Any) -> Json:
+    async def _submit(self, upload: StagedUpload, path: Any) -> Json:
         """A file that is known already moves to the collection that was named now."""
         accepted = await super()._submit(upload, path)
         if "duplicate_of" in accepted:

@@ -59,7 +59,7 @@ class Knowledge(Contract):
         in_background: Annotated[
             bool, Field(alias="async", description="Return a task_id at once instead of waiting.")
         ] = True,
-    ) -> Annotated[Json, Shape(shapes.Queued, shapes.Added, shapes.Refused, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.AddQueued, shapes.AddDone, shapes.AddRefused, shapes.Failure, required=ALWAYS)]:
         """Add a document or image to the knowledge base for semantic search.
 
         Formats: PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG. Returns task_id, to be followed with knowledge-task-status;
@@ -94,7 +94,7 @@ class Knowledge(Contract):
         top_k: Annotated[int, Field(ge=1, le=50, description="Number of results to return.")] = 10,
         min_relevance: Annotated[float, Field(ge=0, le=1, description="Leave out results below this score.")] = 0.0,
         filters: Annotated[Filters | None, Field(description="Which documents may answer.")] = None,
-    ) -> Annotated[Json, Shape(shapes.Results, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.SearchResults, shapes.Failure, required=ALWAYS)]:
         """Search the knowledge base using a natural language query.
 
         Returns passages with filename, page and relevance, best first. For a complex question ask in 2-3 phrasings,
@@ -132,7 +132,7 @@ class Knowledge(Contract):
         self,
         document_id: Annotated[str, Field(min_length=1, description="ID of the document to remove, a uuid.")],
         confirm: Annotated[bool, Field(description="Must be true; otherwise only what would go is shown.")] = False,
-    ) -> Annotated[Json, Shape(shapes.Removed, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.RemoveAnswer, shapes.Failure, required=ALWAYS)]:
         """Remove a specific document from the knowledge base, for good. Without confirm=true nothing is removed."""
         try:
             if not is_uuid(document_id):
@@ -161,7 +161,7 @@ class Knowledge(Contract):
         offset: Annotated[int, Field(ge=0, description="How many to leave out at the start.")] = 0,
         sort_by: Annotated[Literal["date_added", "filename", "size"], Field(description="Sort field.")] = "date_added",
         sort_order: Annotated[Literal["asc", "desc"], Field(description="Sort order.")] = "desc",
-    ) -> Annotated[Json, Shape(shapes.Listing, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.ShowAnswer, shapes.Failure, required=ALWAYS)]:
         """List all documents in the knowledge base with metadata: id, filename, format, size, date, chunks."""
         page = await self.client.documents(limit=limit, offset=offset, sort=SORTS[sort_by], order=sort_order)
         answer = {
@@ -178,7 +178,7 @@ class Knowledge(Contract):
         self,
         confirm: Annotated[bool, Field(description="Must be true.")],
         confirmation_phrase: Annotated[str, Field(description='Must be "DELETE ALL".')],
-    ) -> Annotated[Json, Shape(shapes.Cleared, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.ClearAnswer, shapes.Failure, required=ALWAYS)]:
         """Remove all documents from the knowledge base, for good. Ask the person before you call it."""
         if not confirm or confirmation_phrase != CLEAR_PHRASE:
             raise refusal("confirmation_required", UNCONFIRMED, current_document_count=await self._count())
@@ -192,7 +192,7 @@ class Knowledge(Contract):
         }
 
     @tool("Show statistics and health", name="knowledge-status", reads=True)
-    async def status(self) -> Annotated[Json, Shape(shapes.State, shapes.Failure, required=ALWAYS)]:
+    async def status(self) -> Annotated[Json, Shape(shapes.StatusAnswer, shapes.Failure, required=ALWAYS)]:
         """Get knowledge base statistics and health status: document and chunk counts, size, model, limits."""
         status = await self.client.status()
         count, storage, health = status["documents"]["total"], status["storage"], status["health"]
@@ -226,7 +226,7 @@ class Knowledge(Contract):
     @tool("Show a task", name="knowledge-task-status", reads=True)
     async def task_status(
         self, task_id: Annotated[str, Field(min_length=1, description="Task ID from knowledge-add.")]
-    ) -> Annotated[Json, Shape(shapes.Task, shapes.Failure, required=ALWAYS)]:
+    ) -> Annotated[Json, Shape(shapes.TaskAnswer, shapes.Failure, required=ALWAYS)]:
         """Get the status of an async processing task: queued, running with progress, completed, failed, cancelled."""
         if not is_uuid(task_id):
             raise refusal(

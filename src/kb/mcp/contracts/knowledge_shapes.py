@@ -13,7 +13,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class AddQueued:
     success: bool
     task_id: str
     message: str
@@ -21,7 +21,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddDone:
     success: bool
     document_id: str
     filename: str
@@ -31,13 +31,13 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class AddRefused:
     supported_formats: list[str]
     max_size_mb: int
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SearchResult:
     document_id: str
     chunk_id: str
     filename: str
@@ -47,10 +47,10 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SearchResults:
     success: bool
     query: str
-    results: list[Result]
+    results: list[SearchResult]
     total_results: int
     search_time_ms: float
     message: str  # when nothing was found
@@ -59,7 +59,7 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemoveAnswer:
     success: bool
     document_id: str
     filename: str
@@ -69,7 +69,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownDocument:
     id: str
     filename: str
     format: str
@@ -81,9 +81,9 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ShowAnswer:
     success: bool
-    documents: list[Shown]
+    documents: list[ShownDocument]
     total_count: int
     limit: int
     offset: int
@@ -91,7 +91,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class ClearAnswer:
     success: bool
     documents_removed: int
     embeddings_removed: int
@@ -101,7 +101,7 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StatusAnswer:
     success: bool
     knowledge_base: Json
     health: Json
@@ -110,7 +110,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskAnswer:
     success: bool
     task_id: str
     status: str

@@ -51,10 +51,10 @@ class StreamableHttp:
         try:
             body = await read_body(headers, receive)
             message = parsed(body)
-        except Refused as refused:
+        except HttpRefusal as refused:
             await refused.answer(scope, receive, send)
         except MCPError as wrong:
-            await Refused(400, wrong).answer(scope, receive, send)
+            await HttpRefusal(400, wrong).answer(scope, receive, send)
         else:
             if is_plain(headers, message):
                 answer = await plain_answer(self._server, Request(scope, receive), receive, message)
@@ -83,7 +83,7 @@ class StreamableHttp:
         try:
             session = await self._sessions.open(end)
         except Unavailable as full:
-            await Refused(503, wire_error(INTERNAL_ERROR, full.message)).answer(scope, receive, send)
+            await HttpRefusal(503, wire_error(INTERNAL_ERROR, full.message)).answer(scope, receive, send)
             return
         self._sessions.begin(session, "initialize")
         try:
@@ -143,7 +143,7 @@ class StreamableHttp:
         await self.manager.handle_request(scope, nothing, ignore)
 
 
-class Refused(Exception):
+class HttpRefusal(Exception):
     """A body that holds no message for anybody."""
 
     def __init__(self, status: int, error: MCPError) -> None:
@@ -175,7 +175,7 @@ def watched(scope: Scope, receive: Receive) -> Receive:
 async def read_body(headers: Headers, receive: Receive) -> bytes:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # any other kind can be sent by a page without asking
-        raise Refused(415, wire_error(INVALID_REQUEST, "Content-Type must be application/json."))
+        raise HttpRefusal(415, wire_error(INVALID_REQUEST, "Content-Type must be application/json."))
     body = bytearray()
     more = True
     while more:
@@ -183,7 +183,7 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > MAX_MESSAGE:
-            raise Refused(413, too_large())
+            raise HttpRefusal(413, too_large())
     return bytes(body)
 
 

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from kb.core.errors import InvalidRequest, TooLarge
 from kb.core.sizes import readable_size
-from kb.mcp.uploads.staging import Upload, Uploads
+from kb.mcp.uploads.staging import StagedUpload, Uploads
 
 
 async def receive(uploads: Uploads, request: Request) -> JSONResponse:
@@ -30,7 +30,7 @@ async def receive(uploads: Uploads, request: Request) -> JSONResponse:
     return JSONResponse(answer, status_code=201)
 
 
-async def _saved(request: Request, upload: Upload, part: Path) -> int:
+async def _saved(request: Request, upload: StagedUpload, part: Path) -> int:
     size = 0
     with part.open("wb") as file:
         async for block in request.stream():

@@ -33,7 +33,7 @@ PREFIX = "kb-mcp-uploads-"
 
 
 @dataclass(slots=True)
-class Upload:
+class StagedUpload:
     id: str
     filename: str
     total_size: int
@@ -65,7 +65,7 @@ class Uploads:
 
     def __init__(self, idle_seconds: int) -> None:
         self.idle_seconds = idle_seconds
-        self._uploads: dict[str, Upload] = {}
+        self._uploads: dict[str, StagedUpload] = {}
         sweep()
         self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock = _locked(self._folder)
@@ -74,7 +74,7 @@ class Uploads:
         shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
-    def start(self, filename: str, total_size: int, tags: list[str], limit: int) -> Upload:
+    def start(self, filename: str, total_size: int, tags: list[str], limit: int) -> StagedUpload:
         """A place for a file of exactly this size; `limit` is the engine's, in bytes."""
         self.expire()
         name = re.sub(r"[\x00-\x1f\x7f]", "", filename.replace("\\", "/").rpartition("/")[2]).strip()
@@ -89,7 +89,7 @@ class Uploads:
         announced = sum(upload.total_size for upload in self._uploads.values())
         if len(self._uploads) >= MAX_UPLOADS or announced + total_size > MAX_STAGED_BYTES:
             raise Unavailable("Too many uploads are under way. Finish some, or try again in a few minutes.")
-        upload = Upload(
+        upload = StagedUpload(
             str(uuid.uuid4()),
             name,
             total_size,
@@ -103,7 +103,7 @@ class Uploads:
         self._uploads[upload.id] = upload
         return upload
 
-    def get(self, upload_id: str) -> Upload:
+    def get(self, upload_id: str) -> StagedUpload:
         self.expire()
         upload = self._uploads.get(upload_id)
         if upload is None:
@@ -116,7 +116,7 @@ class Uploads:
         upload.touch()
         return upload
 
-    def add_chunk(self, upload_id: str, index: int, data: str) -> tuple[Upload, bool]:
+    def add_chunk(self, upload_id: str, index: int, data: str) -> tuple[StagedUpload, bool]:
         """Store one chunk; a chunk that came before is replaced. The answer says whether it did."""
         upload = self.get(upload_id)
         if upload.whole:
@@ -140,7 +140,7 @@ class Uploads:
         upload.sizes[index] = len(raw)
         return upload, again
 
-    def by_token(self, token: str) -> Upload:
+    def by_token(self, token: str) -> StagedUpload:
         """The upload that an upload address belongs to; one use only."""
         self.expire()
         for upload in self._uploads.values():
@@ -149,7 +149,7 @@ class Uploads:
                 return upload
         raise NotFound("This upload address does not exist, was used already, or expired.")
 
-    def take_whole(self, upload: Upload, path: Path) -> None:
+    def take_whole(self, upload: StagedUpload, path: Path) -> None:
         """All bytes came at once: they stand in for every chunk."""
         for index in upload.sizes:
             upload.chunk(index).unlink(missing_ok=True)
@@ -158,7 +158,7 @@ class Uploads:
         upload.whole = True
 
     @asynccontextmanager
-    async def assembled(self, upload: Upload) -> AsyncIterator[Path]:
+    async def assembled(self, upload: StagedUpload) -> AsyncIterator[Path]:
         """The whole file. What can be mended (a chunk is missing) leaves the upload as it is."""
         missing = upload.missing()
         if missing:
@@ -186,7 +186,7 @@ class Uploads:
             upload.touch()
             path.unlink(missing_ok=True)
 
-    def drop(self, upload: Upload) -> None:
+    def drop(self, upload: StagedUpload) -> None:
         self._uploads.pop(upload.id, None)
         shutil.rmtree(upload.folder, ignore_errors=True)
 
