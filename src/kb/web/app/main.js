@@ -10,10 +10,18 @@ import { text } from "./strings.js";
 import { KeyGate } from "./parts/key_gate.js";
 import { Shell } from "./parts/shell.js";
 import { Empty } from "./parts/states.js";
+import { DocumentsView } from "./views/documents.js";
+import { DuplicatesView } from "./views/duplicates.js";
 import { SearchView } from "./views/search.js";
+import { SystemView } from "./views/system.js";
+import { TagsView } from "./views/tags.js";
 
 const VIEWS = [
   [/^\/$/, SearchView],
+  [/^\/documents$/, DocumentsView],
+  [/^\/tags$/, TagsView],
+  [/^\/duplicates$/, DuplicatesView],
+  [/^\/system$/, SystemView],
 ];
 
 function Page() {
