@@ -18,7 +18,6 @@ from kb.http.access import Gate
 from kb.http.guard import Guard
 
 PREFIX = "/api/v1"
-OPEN_PATHS = ("/health", "/")  # no data, no key; the page itself asks for one
 
 
 def create_app(engine: Engine, settings: Settings) -> ASGIApp:
@@ -33,7 +32,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
 
 
 def needs_key(method: str, path: str) -> bool:
-    return method != "GET" or path not in OPEN_PATHS
+    return method != "GET" or not pages.is_open(path)
 
 
 def openapi_document() -> dict[str, Any]:

@@ -24,7 +24,7 @@ export const text = {
   loading: "Loading…",
   copied: "Copied.",
   notCopied: "The browser did not allow copying.",
-  theme: { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" },
+  theme: { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" },
   unreachable: "The engine cannot be reached. Is `kb up` running? The page goes on by itself when it is back.",
   offline: "The engine cannot be reached. Your changes stay here; the page goes on by itself when it is back.",
   strangeAnswer: (status) => `The engine answered ${status} with something that is not an error of its own.`,

@@ -6,7 +6,7 @@ import { html } from "../html.js";
 import { useLoad } from "../load.js";
 import { documentUrl } from "../router.js";
 import { text } from "../strings.js";
-import { TagLinks, Time, TypeBadge } from "./labels.js";
+import { Prose, TagLinks, Time, TypeBadge } from "./labels.js";
 import { Empty, Loaded } from "./states.js";
 
 const RECENT = 15;
@@ -22,7 +22,7 @@ export function Home() {
               <h1>${text.recent}</h1>
               <ul class="list">${documents.map((document) => html`<${Row} key=${document.id} document=${document} />`)}</ul>
             </section>`
-          : html`<${Empty} title=${text.emptyTitle}><p>${text.emptyHint}</p><//>`}
+          : html`<${Empty} title=${text.emptyTitle}><p><${Prose} text=${text.emptyHint} /></p><//>`}
     <//>
   </div>`;
 }

@@ -13,3 +13,6 @@ export const Time = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${
 
 export const Bar = ({ share, kind = "" }) =>
   html`<span class="bar ${kind}"><span style=${{ width: `${Math.max(0, Math.min(share, 1)) * 100}%` }}></span></span>`;
+
+/** A sentence in which `backticks` mark what is typed or shown in a terminal. */
+export const Prose = ({ text }) => text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));

@@ -9,7 +9,7 @@ import { useLoad } from "../load.js";
 import { documentUrl, navigate, route } from "../router.js";
 import { text } from "../strings.js";
 import { Bulk } from "../parts/bulk.js";
-import { TagLinks, Time, TypeBadge } from "../parts/labels.js";
+import { Prose, TagLinks, Time, TypeBadge } from "../parts/labels.js";
 import { Pager } from "../parts/pager.js";
 import { Empty, Loaded } from "../parts/states.js";
 
@@ -66,7 +66,7 @@ export function DocumentsView() {
     <${Loaded} load=${load}>
       ${({ documents, total }) =>
         total === 0
-          ? html`<${Empty} title=${query.size ? text.noneMatch : text.emptyTitle}><p>${query.size ? null : text.emptyHint}</p><//>`
+          ? html`<${Empty} title=${query.size ? text.noneMatch : text.emptyTitle}><p>${query.size ? null : html`<${Prose} text=${text.emptyHint} />`}</p><//>`
           : html`
               <${Bulk}
                 selected=${selected}

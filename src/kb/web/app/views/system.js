@@ -9,6 +9,7 @@ import { useLoad } from "../load.js";
 import { navigate } from "../router.js";
 import { text } from "../strings.js";
 import { confirm } from "../parts/dialog.js";
+import { Prose } from "../parts/labels.js";
 import { Failure, Loaded } from "../parts/states.js";
 import { complain, say } from "../parts/toast.js";
 
@@ -85,7 +86,7 @@ function Copies() {
   const take = (path) => download(path).catch(complain);
   return html`<section class="card">
     <h2>${text.copies}</h2>
-    <p class="muted">${text.copiesHint}</p>
+    <p class="muted"><${Prose} text=${text.copiesHint} /></p>
     <div class="row">
       <button onClick=${() => take("/backup")}>${text.backup}</button>
       <button onClick=${() => take("/export")}>${text.export}</button>
