@@ -15,6 +15,7 @@ TABLES = (
     "tags",
     "texts",
     "note_versions",
+    "line_boxes",
     "jobs",
     "meta",
     "migrations",

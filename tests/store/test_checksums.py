@@ -7,9 +7,9 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.core.values import Anchor
+from kb.core.values import Anchor, LineBoxes
 from kb.index import terms
-from kb.store import chunks, documents, notes
+from kb.store import chunks, documents, line_boxes, notes
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 from kb.store.sqlite import checksums
@@ -43,6 +43,7 @@ def database(tmp_path: Path) -> Iterator[SQLiteDatabase]:
 # What the migrations from that of the checksums on made.
 UNDONE = """
 DROP TABLE checksums;
+DROP TABLE line_boxes;
 ALTER TABLE documents DROP COLUMN brought;
 ALTER TABLE documents DROP COLUMN given;
 ALTER TABLE jobs DROP COLUMN outcome;
@@ -50,7 +51,7 @@ ALTER TABLE jobs DROP COLUMN outcome;
 
 
 def written(database: SQLiteDatabase) -> tuple[int, int]:
-    """A document with a passage, a text, a version and tags; the ids of both."""
+    """A document with a passage, a text, a version, tags and lines; the ids of both."""
     chunk = NewChunk(
         index=0,
         text="The boiler was serviced",
@@ -68,6 +69,7 @@ def written(database: SQLiteDatabase) -> tuple[int, int]:
         documents.set_tags(tx, id_, ["home", "heating"])
         documents.set_text(tx, id_, "The boiler was serviced")
         notes.add_version(tx, id_, "The boiler was serviced")
+        line_boxes.replace(tx, id_, [(1, 0, LineBoxes(612, 792, [(0, 23, 100, 100, 900, 200)]))])
     return id_, chunk_id
 
 
@@ -129,6 +131,7 @@ def test_nothing_of_a_write_that_failed_is_stamped(database: SQLiteDatabase) -> 
         ("UPDATE texts SET text = 'The boiler was serviceD'", {"texts": [1]}),
         ("UPDATE texts SET text = CAST(text AS BLOB)", {"texts": [1]}),
         ("UPDATE note_versions SET created_at = ''", {"note_versions": [1]}),
+        ("UPDATE line_boxes SET lines = '[]'", {"line_boxes": [1]}),
         ("UPDATE tags SET tag = 'hone' WHERE tag = 'home'", {"tags": [1]}),
         ("DELETE FROM tags WHERE tag = 'home'", {"lost tags": [1]}),
         ("INSERT INTO tags (document_id, tag) VALUES (1, 'new')", {"tags": [3]}),

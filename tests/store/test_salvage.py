@@ -8,9 +8,9 @@ import apsw
 import numpy as np
 import pytest
 
-from kb.core.values import Anchor
+from kb.core.values import Anchor, LineBoxes
 from kb.index import terms
-from kb.store import chunks, documents, health, jobs, notes
+from kb.store import chunks, documents, health, jobs, line_boxes, notes
 from kb.store.backend import Transaction
 from kb.store.chunks import NewChunk
 from kb.store.documents import Content
@@ -81,6 +81,8 @@ def add(tx: Transaction, number: int) -> None:
         notes.add_version(tx, id_, f"The text of note {number}. " * 20)
     else:
         documents.set_text(tx, id_, f"The text of file {number}. " * 400)
+        lines = [(at, at + 20, 500, 10 * at, 5000, 10 * at + 9) for at in range(0, 2000, 20)]
+        line_boxes.replace(tx, id_, [(1, 0, LineBoxes(612, 792, lines))])
     jobs.add(tx, jobs.NewJob(id=f"job {number}", kind="file", payload={"long": "x" * 300}))
 
 

@@ -345,6 +345,19 @@ class SearchAnswer:
     notice: str | None = absent()  # why there is nothing, or less than expected
 
 
+TENTHS = 10  # edges of lines are whole numbers, in tenths of a point or pixel
+Line = tuple[int, int, int, int, int, int]  # first character, the one after the last; left, top, right, bottom
+
+
+@dataclass(frozen=True, slots=True)
+class LineBoxes:
+    """Where the lines of a text stand that was read by OCR. Characters count from the start of that text."""
+
+    width: float  # of the page in points, of a picture in pixels
+    height: float
+    lines: list[Line]  # in the order of the text; edges in tenths
+
+
 @dataclass(frozen=True, slots=True)
 class PageBoxes:
     """Where a passage stands on a page, measured from the page's upper left corner as it is displayed."""

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kb.core.errors import Conflict, InvalidRequest, JobFailure, NotFound
-from kb.core.values import CitedCells, PageBoxes, TableWindow
+from kb.core.values import TENTHS, CitedCells, LineBoxes, PageBoxes, TableWindow
 from kb.embedding.priority import Priority
 from kb.ingest.extract.columns import column_index, column_name
 from kb.ingest.sandbox.views import Beyond, Viewer
-from kb.store import chunks, documents
+from kb.store import chunks, documents, line_boxes
 from kb.store.backend import Database, Row
 from kb.store.originals import Originals
 
@@ -53,18 +53,23 @@ class Views:
         return PageImage(jpeg, hashlib.sha256(f"{sha256} {name}".encode()).hexdigest()[:32])
 
     def boxes(self, ref: str, page: int, start: int, end: int) -> PageBoxes:
-        """Where the text from `start` to `end` stands on a page."""
+        """Where the text from `start` to `end` stands on a page, as far as it stands there."""
         if start >= end:
             raise InvalidRequest(f"start is {start} and end is {end}: a passage ends after it starts.")
         row = self._with_pages(ref, page)
         path = self._originals.verified(row["content_hash"])
         with self._database.read() as tx:
-            first, last = chunks.stretch_of_page(tx, row["id"], page)
-            text = documents.text(tx, row["id"])[first:last]
-        start, end = max(start, first) - first, min(end, last) - first
+            text = documents.text(tx, row["id"])
+            is_picture = row["doc_type"] == "image"
+            first, last = (0, len(text)) if is_picture else chunks.stretch_of_page(tx, row["id"], page)
+            read = line_boxes.of_page(tx, row["id"], page)
+        start, end = max(start, first), min(end, last)
+        if read is not None:
+            return boxes_of_lines(page, *read, text, start, end)
         self._priority.give_way()
         with shown(f"Page {page} of document {row['id']}"):
-            found = self._viewer.boxes(row["doc_type"], path, page, text, start, max(start, end))
+            passage = (start - first, end - first) if start < end else (0, 0)
+            found = self._viewer.boxes(row["doc_type"], path, page, text[first:last], *passage)
         if isinstance(found, Beyond):
             raise no_page(row, page, found.pages)
         return PageBoxes(page, found.width, found.height, found.boxes, found.exact)
@@ -107,6 +112,15 @@ class Views:
         if row["doc_type"] == "image" and page != 1:
             raise no_page(row, page, 1)
         return row
+
+
+def boxes_of_lines(page: int, offset: int, found: LineBoxes, text: str, start: int, end: int) -> PageBoxes:
+    """The lines of a page that was read by OCR in which a stretch of the document's text stands."""
+    lines = [line for line in found.lines if line[0] + offset < end and start < line[1] + offset]
+    boxes = [(line[2] / TENTHS, line[3] / TENTHS, line[4] / TENTHS, line[5] / TENTHS) for line in lines]
+    covered = {at for line in lines for at in range(line[0] + offset, line[1] + offset)}
+    missing = any(at not in covered and text[at].isalnum() for at in range(start, end))
+    return PageBoxes(page, found.width, found.height, boxes, bool(boxes) and not missing)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from kb.core.errors import JobFailure
 from kb.core.invisible import tag_characters
-from kb.core.values import DocType, Json, LedgerEntry, Method
+from kb.core.values import DocType, Json, LedgerEntry, LineBoxes, Method
 from kb.ingest.extract.part import Part
 from kb.ingest.revision import NewRevision
 from kb.store.backend import Row
@@ -25,6 +25,7 @@ class Draft:
     texts: list[str] = field(default_factory=list)
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)
+    lines: list[tuple[int, int, LineBoxes]] = field(default_factory=list)  # page, where its text starts, and its lines
     expected: int = 0  # passages of the parts that are known
 
     @property
@@ -33,6 +34,8 @@ class Draft:
 
     def take(self, part: Part, passages: int) -> None:
         self.expect(passages)
+        if part.lines is not None:
+            self.lines.append((part.anchor.page or 1, self.offset, part.lines))
         self.texts.append(part.text)
         self.offset += len(part.text) + len(SEPARATOR)
         self.metadata |= part.metadata

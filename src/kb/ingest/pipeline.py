@@ -33,7 +33,7 @@ from kb.ingest.requests import (
 )
 from kb.ingest.revision import NewRevision
 from kb.ingest.sandbox.sandbox import Sandbox
-from kb.store import chunks, documents, jobs, notes, originals
+from kb.store import chunks, documents, jobs, line_boxes, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals
@@ -170,6 +170,8 @@ class Pipeline:
         documents.set_tags(tx, document_id, tags_for(held, request))
         if not request.is_note:
             documents.set_text(tx, document_id, draft.text)
+            if draft.stored is None:
+                line_boxes.replace(tx, document_id, draft.lines)
         elif found is None or not found.same_content:
             notes.add_version(tx, document_id, draft.text)
         if found is None or request.source_path is not None:

@@ -15,7 +15,7 @@ SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revisio
 """
 OF_NO_DOCUMENT = "SELECT id FROM chunks WHERE document_id NOT IN (SELECT id FROM documents)"
 DROP_OF_NO_DOCUMENT = "DELETE FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
-CHILDREN = ("tags", "texts", "note_versions")
+CHILDREN = ("tags", "texts", "note_versions", "line_boxes")
 PASSAGES = """
 SELECT c.id, c.text, c.heading, CASE c.start_at WHEN -1 THEN '' ELSE d.title END AS title
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
@@ -111,7 +111,11 @@ def documents_of(tx: Transaction, chunk_ids: Sequence[int]) -> list[int]:
 def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     """What these rows are about, by what is wrong with it: the ids of documents, or of jobs."""
     found = {"document": sorted(rows.get("documents", ())), "text of document": sorted(rows.get("texts", ()))}
-    for about, table in (("version of note", "note_versions"), ("tag of document", "tags")):
+    for about, table in (
+        ("version of note", "note_versions"),
+        ("tag of document", "tags"),
+        ("boxes of lines of document", "line_boxes"),
+    ):
         rowids = ", ".join(str(int(id_)) for id_ in rows.get(table, ()))
         found[about] = tx.column(OWNERS_OF_ROWS.format(table=table, rowids=rowids))
     found |= {"job": sorted(rows.get("jobs", ())), "record of the index": sorted(rows.get("meta", ()))}

@@ -12,6 +12,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))
 import attacks
 from kb.core.values import DocType
 from kb.ingest.extract import Ocr, Part, Source
+from kb.ingest.extract.tools import ReadLine
 from kb.ingest.sandbox import program
 from kb.ingest.sandbox.confine import Needs
 
@@ -99,12 +100,12 @@ class HostileReader:
 
     needs = Needs(compiles=True)
 
-    def text(self, pixels: bytes, width: int, height: int) -> str:
+    def read(self, pixels: bytes, width: int, height: int) -> list[ReadLine]:
         if width == 1:
             os.abort()
         if width == 3:
             attacks.int_80(b"")
-        return "read"
+        return [ReadLine("read", (0, 0, 2, 1))]
 
 
 BEHAVIOURS = {

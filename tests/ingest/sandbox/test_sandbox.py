@@ -183,6 +183,9 @@ PART = {"name": "page 1", "text": "", "anchor": {}, "outcome": {}, "metadata": {
         {"kind": "part", "part": PART | {"number": -1}},
         {"kind": "part", "part": PART | {"outcome": {"state": "perfect"}}},
         {"kind": "part", "part": PART | {"metadata": "none"}},
+        {"kind": "part", "part": PART | {"lines": {"width": 9, "height": 9, "lines": [[0, 5, 1, 1, 2, 2]]}}},
+        {"kind": "part", "part": PART | {"lines": {"width": 9, "height": 9, "lines": [[0, 4, -1, 1, 2, 2]]}}},
+        {"kind": "part", "part": PART | {"lines": {"width": float("nan"), "height": 9, "lines": []}}},
     ],
 )
 def test_an_answer_that_is_not_one_is_a_crash(sandbox: Sandbox, said: dict[str, object]) -> None:

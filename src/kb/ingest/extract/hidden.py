@@ -58,4 +58,6 @@ def with_hidden(part: Part, hidden: Hidden) -> Iterator[Part]:
     yield part
     if hidden:
         outcome = Outcome("ok", hidden.reason)
-        yield replace(part, name=f"{part.name}, hidden text", text=hidden.text, outcome=outcome, hidden=True)
+        yield replace(
+            part, name=f"{part.name}, hidden text", text=hidden.text, outcome=outcome, hidden=True, lines=None
+        )

@@ -30,10 +30,13 @@ APART = re.compile(r"[\W_]+")  # in a name
 def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     with opened(source) as picture:
         told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]
-        found = ocr.read(upright(picture))
+        width, height = upright_size(picture)
+        gray = upright(picture)
+        found = ocr.read(gray)
     name = APART.sub(" ", PurePath(source.name).stem).strip()
     text = "\n\n".join([*told, found.text] if found.text else [name, *told])
-    yield Part("image", text, outcome=NOTHING_READ if found.outcome.state == "empty" else found.outcome)
+    lines = found.boxes(len(text) - len(found.text), width / gray.width, width, height)
+    yield Part("image", text, outcome=NOTHING_READ if found.outcome.state == "empty" else found.outcome, lines=lines)
 
 
 @contextmanager

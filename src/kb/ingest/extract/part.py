@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 
-from kb.core.values import Anchor, FailureCode, Json, LedgerState
+from kb.core.values import Anchor, FailureCode, Json, LedgerState, LineBoxes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Part:
     number: int = 1  # which of `total` parts this is
     total: int = 1
     hidden: bool = False  # a reader of the file does not see this text
+    lines: LineBoxes | None = None  # where they stand, of a part that was read by OCR
 
     def message(self) -> Json:
         """Everything but the text, as JSON."""

@@ -3,6 +3,7 @@
 import ctypes
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from kb.core.errors import JobFailure
-from kb.core.values import Anchor, Json
+from kb.core.values import Anchor, Json, LineBoxes
 from kb.ingest.extract.hidden import Hidden, with_hidden
 from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part
@@ -48,6 +49,14 @@ CUT_WORD = re.compile("\ufffe[ \t]*(?:\r\n|\n)?|\u00ad[ \t]*(?:\r\n|\n)")
 KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
 
 
+@dataclass(frozen=True, slots=True)
+class PageText:
+    text: str
+    outcome: Outcome
+    hidden: Hidden = field(default_factory=Hidden)
+    lines: LineBoxes | None = None  # of a page that was read by OCR
+
+
 def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     document = opened(source)
     total = len(document)
@@ -58,19 +67,20 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     details = document.get_metadata_dict()
     bookmarks, heads = outline(document), PageHeads()
     for index in range(total):
-        text, outcome, hidden = page_text(document, index, source, ocr)
-        heading = SEPARATOR.join(dict.fromkeys(filter(None, (bookmarks[index], heads.of(text)))))
+        found = page_text(document, index, source, ocr)
+        heading = SEPARATOR.join(dict.fromkeys(filter(None, (bookmarks[index], heads.of(found.text)))))
         page = Part(
             name=f"page {index + 1}",
-            text=text,
+            text=found.text,
             anchor=Anchor(page=index + 1, heading=heading or None),
-            outcome=outcome,
+            outcome=found.outcome,
+            lines=found.lines,
             title=real_title(details.get("Title")) if index == 0 else None,
             metadata=metadata_of(details) if index == 0 else {},
             number=index + 1,
             total=total,
         )
-        yield from with_hidden(page, hidden)
+        yield from with_hidden(page, found.hidden)
 
 
 def opened(source: Source) -> pypdfium2.PdfDocument:
@@ -82,22 +92,25 @@ def opened(source: Source) -> pypdfium2.PdfDocument:
         raise JobFailure("corrupt", "The file starts like a PDF but cannot be read as one.") from None
 
 
-def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> tuple[str, Outcome, Hidden]:
+def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> PageText:
     try:
         page, notes = laid_open(document, index)
     except pypdfium2.PdfiumError:
-        return "", Outcome("failed", "the page cannot be read", "corrupt"), Hidden()
+        return PageText("", Outcome("failed", "the page cannot be read", "corrupt"))
     try:
         own, hidden = own_text(page)
         text = LINE.join(filter(None, (own, *notes)))
         if not source.force_ocr and not is_scan(page, own):
-            return text, Outcome() if text else EMPTY, hidden
-        found = ocr.read(rendered(page))
+            return PageText(text, Outcome() if text else EMPTY, hidden)
+        image = rendered(page)
+        found = ocr.read(image)
         if text and found.outcome.state == "empty":  # what stands on the page is all there is
-            return text, Outcome(), hidden
-        return LINE.join(filter(None, (found.text or own, *notes))), found.outcome, hidden
+            return PageText(text, Outcome(), hidden)
+        text = LINE.join(filter(None, (found.text or own, *notes)))
+        width, height = page.get_size()
+        return PageText(text, found.outcome, hidden, found.boxes(0, width / image.width, width, height))
     except pypdfium2.PdfiumError as error:
-        return "", Outcome("failed", f"the page cannot be read: {error}", "corrupt"), Hidden()
+        return PageText("", Outcome("failed", f"the page cannot be read: {error}", "corrupt"))
     finally:
         page.close()
 

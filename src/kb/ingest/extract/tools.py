@@ -4,17 +4,21 @@ import ctypes
 import io
 import mmap
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
-from kb.core.values import FailureCode
+from kb.core.values import TENTHS, FailureCode, Line, LineBoxes
 from kb.ingest.extract.part import EMPTY, Outcome
-from kb.ingest.extract.tidy import tidy
+from kb.ingest.extract.traced import NOWHERE, Traced, joined, tidied
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from typing_extensions import Buffer
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom, in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +74,53 @@ class Descriptor(io.RawIOBase):
         return read
 
 
+class ReadLine(NamedTuple):
+    """A line that was read in an image."""
+
+    text: str
+    box: Box | None = None  # where it stands, in pixels; None where that is not known
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was read in an image, and how that went."""
 
     text: str
     outcome: Outcome
+    lines: Sequence[Line] = ()  # edges in pixels
+
+    def boxes(self, start: int, scale: float, width: float, height: float) -> LineBoxes | None:
+        """The lines of a part in which this text starts at `start`, of a page where a pixel is `scale` wide."""
+        if not self.lines:
+            return None
+        return LineBoxes(
+            round(width, 2),
+            round(height, 2),
+            [
+                (first + start, last + start, *(round(edge * scale * TENTHS) for edge in edges))  # type: ignore[misc]
+                for first, last, *edges in self.lines
+            ],
+        )
 
 
 class Ocr(Protocol):
     def read(self, image: "Image") -> Reading: ...
 
 
-def reading(text: str) -> Reading:
-    text = tidy(text)
-    return Reading(text, Outcome("ocr") if text else EMPTY)
+def reading(read: Sequence[ReadLine]) -> Reading:
+    """The lines as one text that is put right; where each of them is in it is known afterwards."""
+    text = tidied(joined("\n", (Traced.of(line.text, number) for number, line in enumerate(read))))
+    return Reading(text.text, Outcome("ocr") if text.text else EMPTY, list(placed(text.origins, read)))
+
+
+def placed(origins: Sequence[int], read: Sequence[ReadLine]) -> Iterator[Line]:
+    start = 0
+    for number, run in groupby(origins):
+        end = start + sum(1 for _ in run)
+        box = read[number].box if number != NOWHERE else None
+        if box is not None:
+            yield (start, end, *box)
+        start = end
 
 
 def unread(reason: str, code: FailureCode) -> Reading:

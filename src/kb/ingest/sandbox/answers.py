@@ -11,12 +11,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from kb.core.errors import JobFailure
-from kb.core.values import FailureCode
+from kb.core.values import FailureCode, LineBoxes
 from kb.ingest.extract import Part
 from kb.ingest.sandbox.frames import Frame
 
 MAX_NUMBER = 2**31  # of a page, a slide or a character
 MAX_REASON = 2000  # characters
+
+
+Pixel = Annotated[int, Field(ge=0, lt=MAX_NUMBER)]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Text:
     """What was read in an image: the payload."""
 
     kind: Literal["text"]
+    boxes: list[tuple[Pixel, Pixel, Pixel, Pixel] | None]  # one for each line of the payload, or none at all
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,9 @@ def extracted(frame: Frame) -> Extracted:
     try:
         answer = EXTRACTED.validate_json(frame.message, strict=True)
         if isinstance(answer, Found):
-            check(answer.part)
-            return replace(answer, part=replace(answer.part, text=frame.payload.decode()))
+            part = replace(answer.part, text=frame.payload.decode())
+            check(part)
+            return replace(answer, part=part)
         if isinstance(answer, Picture) and answer.width * answer.height != len(frame.payload):
             raise ValueError("The picture has another size than its pixels.")
     except ValueError as error:
@@ -78,9 +83,12 @@ def extracted(frame: Frame) -> Extracted:
 def read(frame: Frame) -> Read:
     """An answer of a process that reads images."""
     try:
-        return READ.validate_json(frame.message, strict=True)
-    except ValidationError as error:
+        answer = READ.validate_json(frame.message, strict=True)
+        if isinstance(answer, Text) and len(answer.boxes) not in (0, frame.payload.count(b"\n") + 1):
+            raise ValueError("There are other boxes than lines.")
+    except ValueError as error:
         raise senseless(error) from None
+    return answer
 
 
 def check(part: Part) -> None:
@@ -90,6 +98,16 @@ def check(part: Part) -> None:
     numbers = [value for value in (part.number, part.total, *astuple(part.anchor)) if isinstance(value, int)]
     if not all(0 <= number < MAX_NUMBER for number in numbers):
         raise ValueError("A number is out of range.")
+    if part.lines is not None:
+        check_lines(part.lines, len(part.text))
+
+
+def check_lines(found: LineBoxes, characters: int) -> None:
+    edges = [found.width, found.height, *(edge for line in found.lines for edge in line)]
+    if not all(0 <= edge < MAX_NUMBER for edge in edges):
+        raise ValueError("A line lies nowhere.")
+    if any(not start < end <= characters for start, end, *_ in found.lines):
+        raise ValueError("A line has other characters than its text.")
 
 
 def senseless(error: ValueError) -> JobFailure:

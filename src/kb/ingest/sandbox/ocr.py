@@ -8,16 +8,23 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, Protocol
 
 from kb.core.errors import JobFailure
 from kb.core.values import FailureCode
+from kb.ingest.extract.tools import Box, ReadLine
 from kb.ingest.sandbox.confine import Needs, die_with
 
 TESSERACT = "tesseract"
+WITH_PLACES = ("-c", "tessedit_create_tsv=1")
+TABLE = "level\tpage_num\t"  # how the table of words begins
+COLUMNS = 12
+WORD = "5"  # the level of a word
 # What `ldd` says of a program: its libraries, and the loader that the kernel runs it with.
 LIBRARY = re.compile(r"\s*\S+ => (/\S+)")
 LOADER = re.compile(r"\s*(/\S+) \(")
@@ -36,8 +43,8 @@ class OcrChoice:
 class Reader(Protocol):
     needs: Needs  # for reading, once it is loaded
 
-    def text(self, pixels: bytes, width: int, height: int) -> str:
-        """The text in a gray image, line by line."""
+    def read(self, pixels: bytes, width: int, height: int) -> list[ReadLine]:
+        """The lines in a gray image; an empty one parts paragraphs."""
 
 
 def choose(setting: str) -> OcrChoice:
@@ -98,11 +105,11 @@ class Tesseract:
             programs=[Path(self._program), *paths(LOADER, libraries)],
         )
 
-    def text(self, pixels: bytes, width: int, height: int) -> str:
+    def read(self, pixels: bytes, width: int, height: int) -> list[ReadLine]:
         image = b"P5 %d %d 255\n" % (width, height) + pixels
         me = os.getpid()
         done = subprocess.run(
-            [self._program, "stdin", "stdout", "-l", self._languages, "--psm", self._layout],
+            [self._program, "stdin", "stdout", "-l", self._languages, "--psm", self._layout, *WITH_PLACES],
             input=image,
             capture_output=True,
             check=False,
@@ -110,7 +117,34 @@ class Tesseract:
         )
         if done.returncode:
             raise JobFailure("ocr_failed", done.stderr.decode(errors="replace").strip()[-300:] or "Tesseract failed.")
-        return done.stdout.decode(errors="replace")
+        return lines(done.stdout.decode(errors="replace"))
+
+
+def lines(told: str) -> list[ReadLine]:
+    """The lines in what Tesseract tells: a table with a row for each word; from an old version, the text alone."""
+    if not told.startswith(TABLE):
+        return [ReadLine(line) for line in told.splitlines()]
+    found: list[ReadLine] = []
+    rows = [row.split("\t") for row in told.split("\n")[1:]]
+    words = [row for row in rows if len(row) == COLUMNS and row[0] == WORD and row[-1].strip()]
+    paragraph: list[str] = []
+    for place, line in groupby(words, key=lambda row: row[1:5]):  # page, block, paragraph and line
+        if found and place[:3] != paragraph:
+            found.append(ReadLine(""))
+        paragraph = place[:3]
+        texts, boxes = [], []
+        for row in line:
+            left, top, width, height = (max(0, int(value)) for value in row[6:10])
+            texts.append(row[-1])
+            boxes.append((left, top, left + width, top + height))
+        found.append(ReadLine(" ".join(texts), around(boxes)))
+    return found
+
+
+def around(boxes: Sequence[Box]) -> Box:
+    """The smallest box that holds all of them."""
+    left, top, right, bottom = zip(*boxes, strict=True)
+    return min(left), min(top), max(right), max(bottom)
 
 
 def paths(pattern: re.Pattern[str], lines: list[str]) -> list[Path]:

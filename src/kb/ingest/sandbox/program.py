@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kb.core.errors import JobFailure
 from kb.core.values import FailureCode
 from kb.ingest.extract import Source, load_all, parts
-from kb.ingest.extract.tools import Reading, reading, unread
+from kb.ingest.extract.tools import Reading, ReadLine, reading, unread
 from kb.ingest.sandbox.confine import FONTS, Needs, bind, confine
 from kb.ingest.sandbox.frames import HEAD, Frame, pack, unpack
 from kb.ingest.sandbox.ocr import load_reader
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+MAX_LINES = 5000  # of a page, whose places are told
 OUR_OWN_FAULT = (AttributeError, NameError, TypeError, AssertionError, ImportError)
 
 
@@ -79,9 +80,11 @@ class RemoteOcr:
         gray = image.convert("L")
         self._pipe.send({"kind": "read", "width": gray.width, "height": gray.height}, gray.tobytes())
         answer, _ = self._pipe.receive()
-        if failure := json.loads(answer.message).get("failure"):
-            return unread(failure, "ocr_failed")
-        return reading(answer.payload.decode(errors="replace"))
+        said = json.loads(answer.message)
+        if "failure" in said:
+            return unread(said["failure"], "ocr_failed")
+        texts, boxes = answer.payload.decode(errors="replace").split("\n"), said["boxes"]
+        return reading([ReadLine(*line) for line in zip(texts, boxes or [None] * len(texts), strict=True)])
 
 
 class Work(Protocol):
@@ -112,8 +115,10 @@ class ImageReading:
         self.needs = self._reader.needs
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None:  # noqa: ARG002
-        text = self._reader.text(payload, request["width"], request["height"])
-        self._pipe.send({"kind": "text"}, text.encode("utf-8", "replace"))
+        lines = self._reader.read(payload, request["width"], request["height"])
+        boxes = [line.box for line in lines] if len(lines) <= MAX_LINES else []
+        text = "\n".join(line.text for line in lines)
+        self._pipe.send({"kind": "text", "boxes": boxes}, text.encode("utf-8", "replace"))
 
 
 def failure_of(error: Exception) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rapidocr import EngineType, RapidOCR
 
 from kb.core.errors import JobFailure
+from kb.ingest.extract.tools import ReadLine
 from kb.ingest.sandbox.confine import Needs
 
 SURE = 0.9  # upright text is read more surely than that
@@ -49,16 +50,19 @@ class RapidReader:
             }
         )
 
-        self.text(*picture_of("Herons wait."))  # the models are loaded by the first picture that has words
+        self.read(*picture_of("Herons wait."))  # the models are loaded by the first picture that has words
 
-    def text(self, pixels: bytes, width: int, height: int) -> str:
+    def read(self, pixels: bytes, width: int, height: int) -> list[ReadLine]:
         gray = np.frombuffer(pixels, np.uint8).reshape(height, width)
-        best = self._boxes(gray)
+        best, turns = self._boxes(gray), 0
         if best and sureness(best) < SURE:  # it may lie on its side or stand on its head
-            best = max([best, *(self._boxes(np.rot90(gray, turns)) for turns in (1, 2, 3))], key=sureness)
+            turned = [(self._boxes(np.rot90(gray, turns)), turns) for turns in (1, 2, 3)]
+            best, turns = max([(best, 0), *turned], key=lambda found: sureness(found[0]))
         if best and sureness(best) < GUESS:
             raise JobFailure("ocr_failed", "there is writing, but not in a script or quality that RapidOCR can read.")
-        return "\n".join(" ".join(one.text for one in line) for line in lines(best))
+        return [
+            ReadLine(" ".join(one.text for one in line), unturned(line, turns, width, height)) for line in lines(best)
+        ]
 
     def _boxes(self, gray: NDArray[np.uint8]) -> list[Box]:
         found: Any = self._read(np.stack([gray] * 3, axis=-1))
@@ -92,6 +96,15 @@ def available_engine() -> EngineType:
 def box(corners: Any, text: str, score: float) -> Box:
     xs, ys = corners[:, 0], corners[:, 1]
     return Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()), text, score)
+
+
+def unturned(line: Sequence[Box], turns: int, width: int, height: int) -> tuple[int, int, int, int]:
+    """The box of a line in the image as it was, which was turned to the left so many times to be read."""
+    left, top = min(one.left for one in line), min(one.top for one in line)
+    right, bottom = max(one.right for one in line), max(one.bottom for one in line)
+    for size in ((width, height), (height, width), (width, height))[:turns][::-1]:
+        left, top, right, bottom = size[0] - bottom, left, size[0] - top, right
+    return round(max(left, 0)), round(max(top, 0)), round(max(right, 0)), round(max(bottom, 0))
 
 
 def lines(boxes: Sequence[Box]) -> list[list[Box]]:

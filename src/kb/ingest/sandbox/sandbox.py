@@ -98,13 +98,13 @@ class Sandbox:
         while not self._reading.acquire(timeout=TICK):
             interrupt()
         try:
-            return {}, self._text(engine, picture, pixels, interrupt)
+            return self._text(engine, picture, pixels, interrupt)
         except JobFailure as failure:
             return {"failure": f"OCR failed: {failure.message}"}, b""
         finally:
             self._reading.release()
 
-    def _text(self, engine: Work, picture: Picture, pixels: bytes, interrupt: Interrupt) -> bytes:
+    def _text(self, engine: Work, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
         while True:
             process, self._reader = self._reader, None
             if process is None or not process.alive:
@@ -121,4 +121,4 @@ class Sandbox:
             self._reader = process
             if isinstance(answer, Failed):
                 raise JobFailure(answer.code, answer.message)
-            return frame.payload
+            return {"boxes": answer.boxes}, frame.payload

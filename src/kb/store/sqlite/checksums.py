@@ -30,6 +30,7 @@ PARTS: Final = {
     "chunks_fts_content": 6,
     "jobs": 7,
     "meta": 8,
+    "line_boxes": 10,
 }
 VECTORS: Final = 9  # of `chunks_vec`, by chunk id
 FULLTEXT: Final = "chunks_fts_content"
@@ -142,7 +143,7 @@ def factors(count: int) -> NDArray[np.uint64]:
 
 def changed(connection: apsw.Connection) -> dict[str, list[int]]:
     """Rows that are not as they were stamped, by table, without those of virtual tables."""
-    return by_table({table: differing(connection, table) for table in PARTS if table != FULLTEXT})
+    return by_table({table: differing(connection, table) for table in parts(connection) if table != FULLTEXT})
 
 
 def lost(connection: apsw.Connection) -> dict[str, list[int]]:
@@ -150,10 +151,16 @@ def lost(connection: apsw.Connection) -> dict[str, list[int]]:
     return by_table(
         {
             table: [int(id_) for (id_,) in connection.execute(LOST.format(table=table, part=part))]
-            for table, part in PARTS.items()
+            for table, part in parts(connection).items()
             if table != FULLTEXT
         }
     )
+
+
+def parts(connection: apsw.Connection) -> dict[str, int]:
+    """The tables with checksums that a file has: one that an older version made lacks some."""
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    return {table: part for table, part in PARTS.items() if table in there}
 
 
 def by_table(found: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -193,7 +200,7 @@ def forget_part(connection: apsw.Connection, part: int) -> None:
 
 def stamp_all(connection: apsw.Connection, wrong: Mapping[str, Sequence[int]]) -> None:
     """Stamp what is in the file now, but for the rows that were wrong before."""
-    for table, part in PARTS.items():
+    for table, part in parts(connection).items():
         skipped = set(wrong.get(table, ()))
         rows = connection.execute(f"SELECT rowid, * FROM {table}")
         connection.executemany(STAMP, ((part, id_, checksum(table, row)) for id_, *row in rows if id_ not in skipped))

@@ -93,7 +93,8 @@ def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) 
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)"
         )
-        wrong = {table: checksums.differing(connection, table) for table in checksums.PARTS if number > STAMPED}
+        stamped = checksums.parts(connection) if number > STAMPED else ()
+        wrong = {table: checksums.differing(connection, table) for table in stamped}
         connection.execute(sql).fetchall()
         if number == 2:
             derive_v3(SQLiteTransaction(connection), segment)

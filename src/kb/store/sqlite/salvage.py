@@ -25,7 +25,7 @@ from kb.store.sqlite.migrate import Segment, migrate
 from kb.store.sqlite.transaction import SQLiteTransaction
 
 # What a file can do without. Jobs that cannot be read are forgotten: without a queue, nothing could be added at all.
-EXPENDABLE = {"chunks", "jobs", "meta"}
+EXPENDABLE = {"chunks", "jobs", "meta", "line_boxes"}
 # Without those of SQLite and inside virtual tables. The new file has its own record of migrations.
 TABLES = """
 SELECT name FROM sqlite_schema
