@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import FOLDER, CompiledKernels, Floats, Rows, fastest
 from kb.index.numpy_kernels import NumpyKernels
-from kb.index.sign_bits import Bound, pack
+from kb.index.sign_bits import pack
 
 RANDOM = np.random.default_rng(23)
 SIZES = [0, 1, 3, 4, 5, 23, 24, 25, 500]  # below and above the number of rows that are prefetched
@@ -33,22 +34,19 @@ def picked(count: int, size: int) -> Rows:
     return RANDOM.integers(count, size=size)
 
 
-class Library:
-    """Chunks of documents, every third of which has a single one and thus no row of its own."""
+def snapshot(chunks: int = 600, dimensions: int = 384) -> Snapshot:
+    """Chunks of documents of all sizes; one with a single chunk has no document vector."""
+    index = ChunkIndex(dimensions)
+    owners = np.sort(RANDOM.integers(1, chunks // 3, size=chunks)).tolist()
+    index.replace_many(owners, owners, range(1, chunks + 1), [1] * chunks, unit(chunks, dimensions))
+    return index.snapshot()
 
-    def __init__(self, chunks: int = 600, dimensions: int = 384) -> None:
-        self.vectors = unit(chunks, dimensions)
-        self.doc_ords = np.sort(RANDOM.integers(chunks // 4, size=chunks)).astype(np.int32)
-        has_row = np.arange(chunks // 4) % 3 > 0
-        self.doc_vector_rows = np.where(has_row, np.cumsum(has_row) - 1, -1).astype(np.int32)
-        self.doc_vectors = unit(int(has_row.sum()), dimensions)
-        self.question = unit(1, dimensions)[0]
 
-    def means(self, own: Floats, whole: Floats, at: Rows) -> Floats:
-        """Of the values of chunks and of documents."""
-        rows = self.doc_vector_rows[self.doc_ords[at]]
-        mean: Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
-        return mean
+def means(held: Snapshot, own: Floats, whole: Floats, at: Rows) -> Floats:
+    """Mean of each chunk's value and its document's."""
+    rows = held.doc_vector_rows[held.doc_ords[at]]
+    mean: Floats = (own[at] + np.where(rows < 0, own[at], whole[rows])) * np.float32(0.5)
+    return mean
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -113,28 +111,23 @@ def test_distances_are_the_bits_that_differ_from_some_rows(kernels: NumpyKernels
 @pytest.mark.parametrize("dimensions", [3, 100, 384, 1024])
 @pytest.mark.parametrize("size", SIZES)
 def test_cosines_are_means_with_those_of_documents(kernels: NumpyKernels, dimensions: int, size: int) -> None:
-    held = Library(dimensions=dimensions)
-    at = picked(600, size)
-    found = kernels.cosines_with_documents(
-        held.vectors, held.doc_vectors, held.question, held.doc_ords, held.doc_vector_rows, at
-    )
-    expected = held.means(held.vectors @ held.question, held.doc_vectors @ held.question, at)
+    held, question, at = snapshot(dimensions=dimensions), unit(1, dimensions)[0], picked(600, size)
+    found = kernels.cosines_with_documents(held, question, at)
+    expected = means(held, held.vectors @ question, held.doc_vectors @ question, at)
     assert found == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("dimensions", [100, 384])
 @pytest.mark.parametrize("size", SIZES)
 def test_within_reach_are_all_whose_bounds_suffice(kernels: NumpyKernels, dimensions: int, size: int) -> None:
-    held, bound = Library(dimensions=dimensions), Bound(dimensions)
-    sign_bits, doc_sign_bits, question = pack(held.vectors), pack(held.doc_vectors), pack(held.question[None])[0]
-    at = picked(600, size)
-    own, whole = (bound.cosines[kernels.distances(rows, question)] for rows in (sign_bits, doc_sign_bits))
-    means = held.means(own, whole, at)
-    needed = (means + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
-    found = kernels.within_reach(
-        sign_bits, doc_sign_bits, question, held.doc_ords, held.doc_vector_rows, bound.cosines, at, needed
+    held, at = snapshot(dimensions=dimensions), picked(600, size)
+    question = pack(unit(1, dimensions))[0]
+    own, whole = (
+        held.bound.cosines[kernels.distances(rows, question)] for rows in (held.sign_bits, held.doc_sign_bits)
     )
-    assert found.tolist() == np.flatnonzero(means >= needed).tolist()
+    bounds = means(held, own, whole, at)
+    needed = (bounds + RANDOM.choice([-0.01, 0, 0.01], size=size)).astype(np.float32)
+    assert kernels.within_reach(held, question, at, needed).tolist() == np.flatnonzero(bounds >= needed).tolist()
 
 
 @pytest.mark.parametrize(

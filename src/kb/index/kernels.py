@@ -7,22 +7,15 @@ beside the weights of the model; docs/decisions/012 has the figures. An array of
 import ctypes
 from ctypes import c_bool, c_float, c_int64, c_void_p
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kb.index.numpy_kernels import (
-    Counts,
-    Distances,
-    Floats,
-    Indices,
-    Marks,
-    NumpyKernels,
-    Rows,
-    SignBits,
-    Totals,
-)
+from kb.index.numpy_kernels import Counts, Distances, Floats, Indices, Marks, NumpyKernels, Rows, SignBits, Totals
+
+if TYPE_CHECKING:
+    from kb.index.chunk_index import Snapshot
 
 __all__ = ["Counts", "Distances", "Floats", "Indices", "Rows", "SignBits", "Totals", "kernels"]
 
@@ -119,37 +112,20 @@ class CompiledKernels(NumpyKernels):
         library.kernels_cosines(vectors, vectors.shape[1], question, at, len(found), found)
         return found
 
-    def cosines_with_documents(
-        self,
-        vectors: Floats,
-        doc_vectors: Floats,
-        question: Floats,
-        doc_ords: Indices,
-        doc_vector_rows: Indices,
-        at: Rows,
-    ) -> Floats:
+    def cosines_with_documents(self, held: "Snapshot", question: Floats, at: Rows) -> Floats:
         found = np.empty(len(at), np.float32)
         self._library(len(at), BRIEF_VECTORS).kernels_cosines_with_documents(
-            vectors, doc_vectors, vectors.shape[1], question, doc_ords, doc_vector_rows, at, len(at), found
-        )
+            held.vectors, held.doc_vectors, held.vectors.shape[1], question,
+            held.doc_ords, held.doc_vector_rows, at, len(at), found,
+        )  # fmt: skip
         return found
 
-    def within_reach(
-        self,
-        sign_bits: SignBits,
-        doc_sign_bits: SignBits,
-        question: SignBits,
-        doc_ords: Indices,
-        doc_vector_rows: Indices,
-        bound: Floats,
-        at: Rows,
-        needed: Floats,
-    ) -> Rows:
+    def within_reach(self, held: "Snapshot", question: SignBits, at: Rows, needed: Floats) -> Rows:
         found = np.empty(len(at), np.int64)
-        words, count = sign_bits.shape[1], len(at)
-        reaching = self._library(count).kernels_within_reach(
-            sign_bits, doc_sign_bits, words, question, doc_ords, doc_vector_rows, bound, at, needed, count, found
-        )
+        reaching = self._library(len(at)).kernels_within_reach(
+            held.sign_bits, held.doc_sign_bits, held.sign_bits.shape[1], question,
+            held.doc_ords, held.doc_vector_rows, held.bound.cosines, at, needed, len(at), found,
+        )  # fmt: skip
         return found[:reaching]
 
 

@@ -5,11 +5,15 @@ not depend on the other rows of a call: products are computed row by row (`vecdo
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero, starts_of
+
+if TYPE_CHECKING:
+    from kb.index.chunk_index import Snapshot
 
 Floats = NDArray[np.float32]
 SignBits = NDArray[np.uint64]
@@ -78,43 +82,28 @@ class NumpyKernels:
         found: Floats = np.vecdot(vectors if at is None else vectors.take(at, axis=0), question)
         return found
 
-    def cosines_with_documents(
-        self,
-        vectors: Floats,
-        doc_vectors: Floats,
-        question: Floats,
-        doc_ords: Indices,
-        doc_vector_rows: Indices,
-        at: Rows,
-    ) -> Floats:
+    def cosines_with_documents(self, held: "Snapshot", question: Floats, at: Rows) -> Floats:
         """Mean of that product and of the one with the document's vector, if the document has one."""
-        own = self.cosines(vectors, question, at)
-        vector_rows = doc_vector_rows.take(doc_ords.take(at))
-        return mean_with_documents(own, vector_rows, lambda rows: self.cosines(doc_vectors, question, rows))
+        own = self.cosines(held.vectors, question, at)
+        return mean_with_documents(held, own, at, lambda rows: self.cosines(held.doc_vectors, question, rows))
 
-    def within_reach(
-        self,
-        sign_bits: SignBits,
-        doc_sign_bits: SignBits,
-        question: SignBits,
-        doc_ords: Indices,
-        doc_vector_rows: Indices,
-        bound: Floats,
-        at: Rows,
-        needed: Floats,
-    ) -> Rows:
+    def within_reach(self, held: "Snapshot", question: SignBits, at: Rows, needed: Floats) -> Rows:
         """Positions in `at` whose mean of both cosines can reach `needed`, by the bounds that their sign bits give."""
-        own = bound.take(self.distances(sign_bits, question, at))
+        bound = held.bound.cosines
+        own = bound.take(self.distances(held.sign_bits, question, at))
         near = nonzero((own + bound[0]) * HALF >= needed)  # if the document were as near as possible
-        vector_rows = doc_vector_rows.take(doc_ords.take(at.take(near)))
         means = mean_with_documents(
-            own.take(near), vector_rows, lambda rows: bound.take(self.distances(doc_sign_bits, question, rows))
+            held,
+            own.take(near),
+            at.take(near),
+            lambda rows: bound.take(self.distances(held.doc_sign_bits, question, rows)),
         )
         return near[means >= needed.take(near)]
 
 
-def mean_with_documents(own: Floats, vector_rows: Indices, of: Callable[[Rows], Floats]) -> Floats:
+def mean_with_documents(held: "Snapshot", own: Floats, at: Rows, of: Callable[[Rows], Floats]) -> Floats:
     """Mean of each row's value and its document's, which `of` computes. Without a document vector, its own value."""
+    vector_rows = held.doc_vector_rows.take(held.doc_ords.take(at))
     several = nonzero(vector_rows >= 0)
     whole = own.copy()
     whole[several] = of(vector_rows.take(several).astype(np.int64))

@@ -42,24 +42,11 @@ class Dense:
 
     def with_documents(self, rows: Rows) -> Cosines:
         """Mean of the cosine with each chunk and of the one with its document."""
-        held = self._snapshot
-        return kernels.cosines_with_documents(
-            held.vectors, held.doc_vectors, self._question, held.doc_ords, held.doc_vector_rows, rows
-        )
+        return kernels.cosines_with_documents(self._snapshot, self._question, rows)
 
     def within_reach(self, rows: Rows, needed: Cosines) -> NDArray[np.int64]:
         """Positions of the rows whose mean can be as large as needed."""
-        held = self._snapshot
-        return kernels.within_reach(
-            held.sign_bits,
-            held.doc_sign_bits,
-            self._question_bits,
-            held.doc_ords,
-            held.doc_vector_rows,
-            held.bound.cosines,
-            rows,
-            needed,
-        )
+        return kernels.within_reach(self._snapshot, self._question_bits, rows, needed)
 
     def likely(self, count: int) -> Rows:
         """All rows up to some distance: at least `count`, and seldom many more."""
