@@ -1,12 +1,9 @@
 """Fixtures that every test may use: the real model, one shared engine, settings for an engine of one's own."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported, as `kb serve` does
 
 from kb.core.settings import Settings, bundled_model_dir
 from kb.embedding.embedder import SentenceEmbedder, load

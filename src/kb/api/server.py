@@ -14,14 +14,10 @@ from kb.http.serve import Stop, address, affordable, listen
 
 log = logging.getLogger(__name__)
 
-# How long a thread may keep the interpreter from others: a search needs it often and briefly, an import all the time.
-SWITCH_SECONDS = 0.0005
-
 
 def serve(settings: Settings, *, reindex: bool = False) -> int:
     """Listen first, so that `/health` answers at once; the model loads meanwhile."""
     configure(settings)
-    sys.setswitchinterval(SWITCH_SECONDS)
     stop = Stop()
     limits = affordable(ConnectionLimits())
     listener = listen(settings.host, settings.port, "KB_HOST and KB_PORT")

@@ -1,5 +1,6 @@
 """The composition root: the only place that puts the parts together."""
 
+import sys
 from types import TracebackType
 
 from kb.core.cpu import usable_cores
@@ -36,6 +37,8 @@ from kb.store.originals import Originals
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.salvage import SQLiteMender
 
+SWITCH_SECONDS = 0.0005  # that a thread may keep the interpreter: a search needs it briefly, an import all the time
+
 
 class RunningEngine:
     """An engine with its threads, until `close`. What can go wrong at start goes wrong in the constructor.
@@ -53,6 +56,7 @@ class RunningEngine:
             raise
 
     def _assemble(self, settings: Settings, reindex: bool) -> Engine:
+        sys.setswitchinterval(SWITCH_SECONDS)
         priority = Priority()
         embedder = WarmingEmbedder(settings.model_dir, priority)
         preparer = Preparer(embedder, settings.chunk_tokens, priority)

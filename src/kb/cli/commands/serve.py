@@ -1,7 +1,6 @@
 """`kb serve`: the engine itself. The only command that imports it, and only once it is asked for."""
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from kb.cli.options import add_address, command, installed
@@ -38,9 +37,6 @@ def run(args: argparse.Namespace) -> int:
         "data_dir": Path(args.data_dir).expanduser().absolute() if args.data_dir else None,
     }
     settings = replace(read(), **{name: value for name, value in given.items() if value is not None})
-    # Read when numpy is imported. One thread scores a question in half a millisecond; several wait for each other, and
-    # for the model's threads, up to thirty times as long (docs/decisions/001-store.md).
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with installed("The engine", "engine"):
         from kb.api.server import serve
     return serve(settings, reindex=args.reindex)
