@@ -29,9 +29,6 @@ class Contestant:
     def python(self) -> Path:
         return Path(sys.executable) if self.store == OWN else RIVALS.python()
 
-    def environment(self) -> dict[str, str]:
-        return {"OPENBLAS_NUM_THREADS": "1"} if self.store == OWN else {}  # as `kb serve` sets it
-
 
 @dataclass(frozen=True, slots=True)
 class Filled:
@@ -89,7 +86,6 @@ def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Itera
                     one.name,
                     corpus.folder,
                     own.folder,
-                    **one.environment(),
                 )
             )
             for one, own in contestants.items()

@@ -10,7 +10,7 @@ from kb.core.values import Filter, Hit, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
-from kb.search.copies import NAMED
+from kb.search.hits import NAMED
 from kb.search.keyword import KeywordIndex
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents

@@ -13,9 +13,8 @@ from kb.index import terms
 from kb.index.chunk_index import ChunkIndex, Snapshot, looked_up
 from kb.search import fusion
 from kb.search.keyword import K1, B, KeywordIndex
-from kb.search.question import Question
 from kb.search.ranking import Scored, kth_best_diversified, top_k_diversified
-from kb.search.searcher import Searcher
+from kb.search.searcher import Question, Searcher
 from kb.store import chunks, documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate

@@ -3,7 +3,7 @@
 from typing import cast
 
 from kb.embedding.embedder import Embedder, SentenceEmbedder
-from kb.search.question import Question
+from kb.search.searcher import Question
 
 TEXT = "how herons hunt"
 

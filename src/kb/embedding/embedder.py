@@ -152,17 +152,14 @@ class SentenceEmbedder:
         if not self._querying.acquire(blocking=False):
             return None
         try:
-            if self._pending is None:
-                self._pending = self._begun(window)
-                return self._pending
-            return None
+            if self._pending is not None:
+                return None
+            input_ids, mask = self._padded([window])
+            end = self._runtime.begin(input_ids, mask)
+            self._pending = Begun(lambda: self._vectors(end(), mask)[0])
+            return self._pending
         finally:
             self._querying.release()
-
-    def _begun(self, window: Sequence[int]) -> Begun:
-        input_ids, mask = self._padded([window])
-        end = self._runtime.begin(input_ids, mask)
-        return Begun(lambda: self._vectors(end(), mask)[0])
 
     def _end(self, begun: Begun) -> Vectors:
         if not begun.done.done():  # by somebody else

@@ -8,6 +8,7 @@ segments, which is several times faster, gives the same tokens and takes the sam
 
 import re
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class Tokenizer:
             raise Unavailable(f"The tokenizer {path} cannot be read: {wrong}. Run `make setup` again.") from wrong
         self._inner.no_truncation()
         self._inner.no_padding()
+        # The batch call lets other threads run; encoding a single text would hold the interpreter's lock.
+        self._encode = partial(self._inner.encode_batch, add_special_tokens=False)
         self._cuttable = _is_cuttable(self._inner)
         # A word of more characters is one unknown token.
         self._longest_word: int = getattr(self._inner.model, "max_input_chars_per_word", 0)
@@ -105,10 +108,6 @@ class Tokenizer:
         whole = self.encode(text)  # a copy, since it is truncated
         whole.truncate(size - self.specials)
         return [self._inner.post_process(window).ids for window in (whole, *whole.overflowing)]
-
-    def _encode(self, texts: list[str]) -> list[Tokens]:
-        # The batch call lets other threads run; encoding a single text would hold the interpreter's lock.
-        return self._inner.encode_batch(texts, add_special_tokens=False)
 
     def _cuts(self, text: str, start: int) -> list[int]:
         """Edges of the segments that come next; only `start` when white space is too far away."""

@@ -157,17 +157,19 @@ class PostingsCache:
             self._follow(tx, snapshot)
             delta = self._delta
             cached = self._resolved_at(snapshot)
-            found = {term: cached.get(term) for term in terms}
-            held = {term: (self._held.get(term), delta.of(term)) for term in terms if found[term] is None}
-        resolved = {
-            term: at if (at := found[term]) is not None else self._resolve(tx, snapshot, term, *held[term], delta)
-            for term in terms
-        }
+            found = {term: at for term in terms if (at := cached.get(term)) is not None}
+            held = {term: (self._held.get(term), delta.of(term)) for term in terms if term not in found}
+        for term, (known, later) in held.items():
+            if known is None:
+                (postings,) = self._read(tx, [term], delta, used=True)
+            else:
+                postings = known.followed_by(later) if later else known
+            found[term] = ResolvedPostings.of(postings, snapshot)
         with self._lock:
             cached = self._resolved_at(snapshot)
             for term in held:
-                cached.put(term, resolved[term])
-        return resolved
+                cached.put(term, found[term])
+        return {term: found[term] for term in terms}
 
     def hold(self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str]) -> None:
         """Read the postings of these terms ahead. They never displace postings that a search used."""
@@ -176,20 +178,6 @@ class PostingsCache:
             delta = self._delta
             new = [term for term in terms if term not in self._held]
         self._read(tx, new, delta, used=False)
-
-    def _resolve(
-        self,
-        tx: Transaction,
-        snapshot: Snapshot,
-        term: str,
-        known: CompactPostings | None,
-        later: Sequence[tuple[int, int]],
-        delta: Delta,
-    ) -> ResolvedPostings:
-        if known is not None:
-            return ResolvedPostings.of(known.followed_by(later) if later else known, snapshot)
-        (postings,) = self._read(tx, [term], delta, used=True)
-        return ResolvedPostings.of(postings, snapshot)
 
     def _read(self, tx: Transaction, terms: Sequence[str], delta: Delta, *, used: bool) -> list[CompactPostings]:
         found = [CompactPostings.of(tx.fulltext.postings(term)) for term in terms]

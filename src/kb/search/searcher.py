@@ -4,35 +4,36 @@ Every score is exact. In a scope of up to `EXACT_UP_TO` chunks no row is missed 
 `top` gives a prefix of a larger one, and a filter never hides a match. In a larger scope misses are rare
 (`kb.search.pruning`; measured in docs/decisions/010). In hybrid mode a document's best passage counts in full and its
 others less, so that one document does not crowd out the rest; a mode of one leg shows that leg's scores unchanged. Of
-passages with the same text only the best is a result (`kb.search.copies`).
+passages with the same text only the best is a result (`kb.search.hits`).
 """
 
 import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.errors import KBError, is_damage
-from kb.core.lru import LruCache
 from kb.core.metadata import remark
-from kb.core.values import Explanation, Hit, LegExplanation, SearchRequest
+from kb.core.values import Hit, SearchRequest
 from kb.core.wire import wire
 from kb.embedding.embedder import Embedder
+from kb.embedding.tokenizer import Tokens
 from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import Rows
 from kb.index.sign_bits import ParallelScan
-from kb.search.copies import Copies
+from kb.index.terms import query_terms
+from kb.search import fusion
+from kb.search.explain import Explained
 from kb.search.filter_scope import Scope, Scopes
-from kb.search.fusion import BM25_HALF, fused
-from kb.search.hits import Passages
+from kb.search.hits import Copies, Passages
 from kb.search.keyword import KeywordIndex, Keywords
 from kb.search.notice import notice_for
 from kb.search.pruning import Legs, first_of, prune
-from kb.search.question import Question
 from kb.search.ranking import Scored
 from kb.search.vector import Dense
 from kb.store.backend import Database
@@ -44,7 +45,6 @@ ONLY_MEANING = (
 )
 NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
 ATTEMPTS = 3  # for an answer without a passage that was replaced meanwhile
-QUESTIONS = 16_384  # characters of recent questions that are kept, for a client that asks again
 DEEPER = 4  # times as many rows are ranked if too many of them were copies
 
 
@@ -59,13 +59,6 @@ class Ranking:
     complete: bool  # no further row matches
 
 
-class Moment(NamedTuple):
-    """A snapshot, and the database's count of changes before anything was read from it."""
-
-    snapshot: Snapshot
-    changes: int
-
-
 class Words(NamedTuple):
     """What is known without the question's vector."""
 
@@ -78,6 +71,29 @@ class Words(NamedTuple):
 class Found:
     hits: list[Hit]
     notice: str | None
+
+
+class Question:
+    """A question, with what both legs need of it.
+
+    Every part is computed once, when it is first needed: keyword mode needs no tokens, and thus no model.
+    """
+
+    def __init__(self, text: str, embedder: Embedder) -> None:
+        self.text = text
+        self._embedder = embedder
+
+    @cached_property
+    def terms(self) -> list[str]:
+        return query_terms(self.text)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return self._embedder.tokenizer.encode(self.text)
+
+    @cached_property
+    def trust(self) -> float:
+        return fusion.trust(self._embedder.tokenizer.letters_per_token(self.text, self.tokens))
 
 
 class Searcher:
@@ -98,7 +114,6 @@ class Searcher:
         self._scan = ParallelScan()
         self._scopes = Scopes(database)
         self._passages = Passages(database)
-        self._questions: LruCache[str, Question] = LruCache(QUESTIONS, lambda question: len(question.text))
 
     @property
     def cached_postings(self) -> int:
@@ -110,42 +125,28 @@ class Searcher:
         return self._keywords.is_cold
 
     def search(self, request: SearchRequest) -> Found:
-        moment = self._moment()
-        question = self._question(request.query)
-        # Other threads embed the question while the words are looked up: it takes the longer of both, not the sum.
-        finish = None if request.mode == "fts" else self._embedder.begin_query(question.text, question.tokens)
-        words = self._words(request, question, moment)
-        trust = question.trust if request.mode == "hybrid" else 1.0
-        vector = finish() if finish else None
+        question = Question(request.query, self._embedder)
         for _ in range(ATTEMPTS):
-            dense = None if vector is None else Dense(words.scope, vector, self._scan.distances)
-            found, vanished = self._attempt(request, Legs(words.scope, words.keywords, dense, trust), moment)
+            # The count of changes is taken before anything is read from the database.
+            snapshot, changes = self._live.snapshot(), self._database.changes
+            # Other threads embed the question while the words are looked up: it takes the longer of both, not the sum.
+            finish = None if request.mode == "fts" else self._embedder.begin_query(question.text, question.tokens)
+            words = self._words(request, question, snapshot, changes)
+            trust = question.trust if request.mode == "hybrid" else 1.0
+            dense = Dense(words.scope, finish(), self._scan.distances) if finish else None
+            legs = Legs(words.scope, words.keywords, dense, trust)
+            found, vanished = self._attempt(request, question, legs, changes)
             if not vanished:
                 break
             self._database.settle()
-            moment = self._moment()
-            words = self._words(request, question, moment)
-        return self._told(request, found, words)
-
-    def _told(self, request: SearchRequest, found: Found, words: Words) -> Found:
-        """Add a notice if a damaged database makes the answer incomplete."""
         if words.damaged:
             return replace(found, notice=ONLY_MEANING)
-        if request.mode != "fts" and self._live.without_vector:
+        if dense and self._live.without_vector:
             return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
         return found
 
-    def _question(self, text: str) -> Question:
-        if (question := self._questions.get(text)) is None:
-            question = Question(text, self._embedder)
-            self._questions.put(text, question)
-        return question
-
-    def _moment(self) -> Moment:
-        return Moment(self._live.snapshot(), self._database.changes)
-
-    def _words(self, request: SearchRequest, question: Question, moment: Moment) -> Words:
-        scope = self._scopes.of(moment.snapshot, request.filter, moment.changes)
+    def _words(self, request: SearchRequest, question: Question, snapshot: Snapshot, changes: int) -> Words:
+        scope = self._scopes.of(snapshot, request.filter, changes)
         if request.mode == "vector":
             return Words(scope)
         try:
@@ -157,22 +158,21 @@ class Searcher:
             log.error("the words of a search cannot be looked up: %s", error.message)
             return Words(scope, damaged=True)
 
-    def _attempt(self, request: SearchRequest, legs: Legs, moment: Moment) -> tuple[Found, bool]:
+    def _attempt(self, request: SearchRequest, question: Question, legs: Legs, changes: int) -> tuple[Found, bool]:
         """The answer at one moment, and whether it lacks a passage that was replaced meanwhile."""
         depth = request.top
         while True:
             ranking = self._rank(legs, request, depth)
-            hits, vanished = self._load(request, ranking, moment.changes)
+            hits, vanished = self._load(request, ranking, changes)
             if len(hits) == request.top or vanished or ranking.complete:
                 break
             depth *= DEEPER
             if legs.keywords is not None:
                 legs.keywords.look_for(first_of(depth))
-        return Found(self._fit(hits, request.max_tokens), None if hits else self._notice(request, ranking)), vanished
-
-    def _notice(self, request: SearchRequest, ranking: Ranking) -> str:
+        if hits:
+            return Found(self._fit(hits, request.max_tokens), None), vanished
         with self._database.read() as tx:
-            return notice_for(tx, request, ranking)
+            return Found([], notice_for(tx, request, question.terms, ranking)), vanished
 
     def _rank(self, legs: Legs, request: SearchRequest, depth: int) -> Ranking:
         found = legs.top_k(self._choose(legs, depth), depth)
@@ -234,45 +234,3 @@ class Searcher:
         if len(offsets) <= max_tokens:
             return hit
         return replace(hit, text=hit.text[: int(offsets[max_tokens - 1][1])], truncated=True)
-
-
-class Explained:
-    """Score, rank and share of a row in each leg. The rank takes the scores of the whole scope."""
-
-    def __init__(self, legs: Legs) -> None:
-        self._legs = legs
-        self._rows = legs.scope.every_row
-        self._cosines = None if legs.dense is None else legs.dense.cosines(self._rows)
-
-    def of(self, row: int, score: float) -> Explanation:
-        keywords = self._legs.keywords
-        words, meaning = self._by_words(row), self._by_meaning(row)
-        if words and meaning:
-            words, meaning = self._shared(words, meaning, score)
-        return Explanation(
-            fts=words,
-            vector=meaning,
-            matched_terms=[] if keywords is None else [term for term, at in keywords.terms.items() if at.holds(row)],
-        )
-
-    def _by_words(self, row: int) -> LegExplanation | None:
-        if (keywords := self._legs.keywords) is None:
-            return None
-        score = float(keywords.scores(np.array([row]))[0])
-        return LegExplanation(keywords.better_than(score) + 1 if score > 0 else 0, score, score / (score + BM25_HALF))
-
-    def _by_meaning(self, row: int) -> LegExplanation | None:
-        if self._cosines is None:
-            return None
-        score = self._cosines[np.searchsorted(self._rows, row)]
-        return LegExplanation(int(np.count_nonzero(self._cosines > score)) + 1, float(score), float(score))
-
-    def _shared(
-        self, words: LegExplanation, meaning: LegExplanation, score: float
-    ) -> tuple[LegExplanation, LegExplanation]:
-        """Both legs with what each adds to the score; a lowered score lowers both in proportion."""
-        by_words, by_meaning = fused(
-            np.array([words.score, 0], np.float32), np.array([0, max(meaning.score, 0)], np.float32), self._legs.trust
-        ).tolist()
-        scale = score / (by_words + by_meaning or 1)
-        return replace(words, share=by_words * scale), replace(meaning, share=by_meaning * scale)
