@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from kb import __version__
-from kb.api import archives, doctor, documents, duplicates, errors, jobs, notes, pages, search, status, views
+from kb.api import archives, doctor, documents, duplicates, errors, events, jobs, notes, pages, search, status, views
 from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
 from kb.api.limits import BodyLimit
@@ -50,7 +50,7 @@ def routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # also where the environment asks for it
     )
     errors.install(app)
-    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates):
+    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates, events):
         app.include_router(module.router, prefix=PREFIX, dependencies=[KEY])
     app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)

@@ -15,6 +15,7 @@ from kb.core.wire import wire
 from kb.engine.engine import Engine
 
 KEEP_ALIVE_SECONDS = 15
+KEEP_ALIVE = ": still there\n\n"
 MAX_STREAMS = 100
 
 
@@ -54,7 +55,7 @@ async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
 async def events(engine: Engine, job_id: str) -> AsyncIterator[str]:
     async for job in changes(engine, job_id):
         if job is None:
-            yield ": still there\n\n"
+            yield KEEP_ALIVE
         else:
             data = json.dumps(wire(job), ensure_ascii=False)
             yield f"event: {'end' if job.ended else 'progress'}\ndata: {data}\n\n"
@@ -67,10 +68,13 @@ def stream_slots() -> Slots:
 class EventStream(StreamingResponse):
     """Server-sent events. It holds its slot from before the first byte until the connection is done with it."""
 
-    def __init__(self, slots: Slots, engine: Engine, job_id: str) -> None:
-        super().__init__(events(engine, job_id), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    def __init__(self, slots: Slots, lines: AsyncIterator[str]) -> None:
+        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         self._slots = slots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._slots.held():
-            await super().__call__(scope, receive, send)
+            await self.stream(scope, receive, send)
+
+    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().__call__(scope, receive, send)

@@ -8,7 +8,7 @@ from starlette.responses import StreamingResponse
 
 from kb.api import uploads
 from kb.api.dependencies import EngineOf, content_type, errors
-from kb.api.follow import EventStream, ended
+from kb.api.follow import EventStream, ended, events
 from kb.api.limits import MAX_BODY
 from kb.api.responses import Answer
 from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait
@@ -86,7 +86,7 @@ def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 async def job_events(engine: EngineOf, id: JobId, request: Request) -> Response:  # noqa: A002
     """Server-sent events: `progress` at each step, `end` at the end, each with the job as its data."""
     await run_in_threadpool(engine.job, id)
-    return EventStream(request.app.state.streams, engine, id)
+    return EventStream(request.app.state.streams, events(engine, id))
 
 
 @router.post("/{id}/cancel", response_model=Job, responses=errors(404, 409))

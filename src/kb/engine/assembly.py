@@ -12,6 +12,7 @@ from kb.engine.doctor.files import FileChecks
 from kb.engine.doctor.indexed import IndexChecks
 from kb.engine.doctor.stored import StoreChecks
 from kb.engine.engine import Engine
+from kb.engine.feed import Feed
 from kb.engine.housekeeping import Housekeeper
 from kb.engine.intake import Intake
 from kb.engine.jobs.queue import Queue
@@ -90,6 +91,7 @@ class RunningEngine:
             database,
             originals,
             queue,
+            Feed(database),
             Intake(database, originals, queue),
             publisher,
             NoteEditor(database, preparer, publisher, live),

@@ -32,6 +32,7 @@ from kb.core.values import (
 )
 from kb.embedding.priority import Priority
 from kb.engine.doctor.doctor import Doctor
+from kb.engine.feed import Feed
 from kb.engine.intake import Intake
 from kb.engine.jobs.queue import Queue
 from kb.engine.monitor import Monitor
@@ -66,6 +67,7 @@ class Engine:
         database: Database,
         originals: Originals,
         queue: Queue,
+        feed: Feed,
         intake: Intake,
         publisher: Publisher,
         editor: NoteEditor,
@@ -79,6 +81,7 @@ class Engine:
     ) -> None:
         self.views = views
         self.queue = queue
+        self.feed = feed
         self.originals = originals
         self._database = database
         self._intake = intake

@@ -14,7 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.core.changes import Change
+
 Row = dict[str, Any]
+Listener = Callable[[Sequence[Change]], None]
 Vector = NDArray[np.float32]
 
 
@@ -161,6 +164,10 @@ class Transaction(Protocol):
         """Do this once the write is durable, before anybody else may write."""
         ...
 
+    def tell(self, change: Change) -> None:
+        """Have all listeners told of this change, once it is committed and the index in memory has followed."""
+        ...
+
 
 class Database(Protocol):
     """Connections to one database: many readers, one writer at a time."""
@@ -177,6 +184,10 @@ class Database(Protocol):
 
         Every durable write makes those before it durable too.
         """
+        ...
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` after each write that told of changes, before the next write: it must be quick."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.core.changes import RESET, Change
 from kb.core.errors import NotFound
 from kb.core.metadata import shown
 from kb.core.times import now
@@ -106,6 +107,7 @@ def publish(tx: Transaction, document_id: int, content: Content, revision: int, 
             "updated_at": now() if known else None,
         },
     )
+    tx.tell(Change("document", document_id, "updated" if known else "added"))
     return int(old["revision"])
 
 
@@ -194,12 +196,14 @@ def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_c
 def delete(tx: Transaction, document_id: int) -> None:
     """The row, and with it tags, texts, versions; chunks have their own place to go first."""
     tx.run("DELETE FROM documents WHERE id = :id", {"id": document_id})
+    tx.tell(Change("document", document_id, "deleted"))
 
 
 def clear(tx: Transaction) -> int:
     """Every document, and with it tags, texts, versions; how many there were."""
     count = int(tx.value("SELECT count(*) FROM published"))
     tx.run("DELETE FROM documents")
+    tx.tell(RESET)
     return count
 
 
@@ -212,7 +216,9 @@ def set_tags(tx: Transaction, document_id: int, tags: Sequence[str]) -> None:
 
 
 def touch(tx: Transaction, document_id: int) -> None:
+    """Record that the tags of a document changed."""
     tx.run(TOUCH, {"id": document_id, "now": now()})
+    tx.tell(Change("document", document_id, "tags"))
 
 
 def set_accepted(tx: Transaction, document_id: int, job_id: str) -> None:

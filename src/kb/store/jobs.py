@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kb.core.changes import Change
 from kb.core.errors import Conflict, NotFound
 from kb.core.times import now, seconds_between, stamp
 from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
@@ -74,6 +75,7 @@ UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' E
                 finished_at = CASE cancelling WHEN 1 THEN :now END, attempts = attempts - :uncounted,
                 started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
  WHERE status = 'running' AND (id = :id OR :id IS NULL)
+RETURNING id, status
 """
 # Once is an accident; a job that was running each time the engine died is likely to be the reason. Attempts of a job
 # that had to wait for the database count too: it gets twice as many.
@@ -117,6 +119,11 @@ def add(tx: Transaction, job: NewJob) -> None:
             "ended": moment if job.status == "completed" else None,
         },
     )
+    tell(tx, job.id, job.status)
+
+
+def tell(tx: Transaction, job_id: str, action: str) -> None:
+    tx.tell(Change("job", job_id, action))
 
 
 def find(tx: Transaction, job_id: str) -> Row:
@@ -142,6 +149,7 @@ def page(tx: Transaction, status: JobStatus | None, limit: int, offset: int) -> 
 
 def progress(tx: Transaction, job_id: str, completed: int, total: int, step: str) -> None:
     tx.run(PROGRESS, {"id": job_id, "completed": completed, "total": total, "step": step})
+    tell(tx, job_id, "progress")
 
 
 def complete(
@@ -154,10 +162,12 @@ def complete(
 ) -> None:
     ended = {"id": job_id, "now": now(), "document_id": document_id, "uid": uid, "chunks": chunks, "outcome": outcome}
     tx.run(COMPLETE, ended)
+    tell(tx, job_id, "completed")
 
 
 def fail(tx: Transaction, job_id: str, code: str, message: str) -> None:
     tx.run(FAIL, {"id": job_id, "now": now(), "code": code, "message": message})
+    tell(tx, job_id, "failed")
 
 
 def cancel(tx: Transaction, job_id: str) -> Job:
@@ -165,11 +175,14 @@ def cancel(tx: Transaction, job_id: str) -> Job:
     if job.ended:
         raise Conflict(f"Job {job_id} is {job.status}; only a job that waits or runs can be cancelled.")
     tx.run(CANCEL, {"id": job_id, "now": now()})
-    return get(tx, job_id)
+    job = get(tx, job_id)
+    tell(tx, job_id, "cancelled" if job.ended else "cancelling")
+    return job
 
 
 def cancelled(tx: Transaction, job_id: str) -> None:
     tx.run(CANCELLED, {"id": job_id, "now": now()})
+    tell(tx, job_id, "cancelled")
 
 
 def retry(tx: Transaction, job_id: str) -> Row:
@@ -180,6 +193,7 @@ def retry(tx: Transaction, job_id: str) -> Row:
     if row["payload"] is None:
         raise Conflict(f"Job {job_id} no longer knows what it was about. Add the content again.")
     tx.run(RETRY, {"id": job_id})
+    tell(tx, job_id, "queued")
     return find(tx, job_id)
 
 
@@ -207,7 +221,7 @@ def waits(tx: Transaction, lane: str) -> bool:
 
 
 def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
-    tx.run(PUT_BACK, {"now": now(), "id": job_id, "uncounted": 0})
+    run_again(tx, job_id, counted=True)
     moment = stamp(datetime.now(UTC) + timedelta(seconds=seconds))
     tx.run("UPDATE jobs SET not_before = :moment WHERE id = :id", {"id": job_id, "moment": moment})
 
@@ -216,7 +230,7 @@ def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
     """Into the queue as if it had not been claimed: it was stopped by no fault of its own."""
     if lane is not None:
         tx.run("UPDATE jobs SET lane = :lane WHERE id = :id", {"id": job_id, "lane": lane})
-    tx.run(PUT_BACK, {"now": now(), "id": job_id, "uncounted": 1})
+    run_again(tx, job_id, counted=False)
 
 
 def recover(tx: Transaction) -> None:
@@ -225,7 +239,13 @@ def recover(tx: Transaction) -> None:
     A job keeps its lane and its turn: a later request for the same content must not overtake it.
     """
     tx.run(GIVE_UP, {"now": now(), "most": MAX_CRASHES})
-    tx.run(PUT_BACK, {"now": now(), "id": None, "uncounted": 0})
+    run_again(tx, None, counted=True)
+
+
+def run_again(tx: Transaction, job_id: str | None, *, counted: bool) -> None:
+    """Put a running job, or all of them, back into the queue; unless `counted`, it was not its attempt."""
+    for row in tx.rows(PUT_BACK, {"now": now(), "id": job_id, "uncounted": int(not counted)}):
+        tell(tx, row["id"], row["status"])
 
 
 def counts(tx: Transaction) -> QueueCounts:

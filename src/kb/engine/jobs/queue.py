@@ -53,7 +53,9 @@ class Queue:
                 return None
         # A claim that a power cut undoes is made again.
         with self._database.write(durable=False) as tx:
-            return tx.claim_job(lane, now())
+            if job := tx.claim_job(lane, now()):
+                jobs.tell(tx, job["id"], "running")
+            return job
 
     def get(self, job_id: str) -> Job:
         with self._database.read() as tx:

@@ -7,13 +7,15 @@ of ours.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from kb.core.changes import RESET, Change
+from kb.store.backend import Listener
 from kb.store.sqlite.checksums import Changes
 from kb.store.sqlite.connection import BUSY_MS, connect, integrity_check, translated
 from kb.store.sqlite.transaction import SQLiteTransaction, without_bytes
@@ -34,6 +36,7 @@ class SQLiteDatabase:
         self._connections: dict[apsw.Connection, threading.Thread] = {}  # each with the thread that uses it
         self._registry = threading.Lock()
         self._writer = threading.Lock()
+        self._listeners: list[Listener] = []
         self.changes = 0
         self.replacements = 0
         self._vacuuming: apsw.Connection | None = None  # what a writer interrupts
@@ -72,7 +75,18 @@ class SQLiteDatabase:
                 raise
             self.changes += 1
             self._written = time.monotonic()
-            transaction.committed()
+            try:
+                transaction.committed()
+            finally:
+                self._tell(transaction.told)
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        if changes:
+            for listener in self._listeners:
+                listener(changes)
 
     @contextmanager
     def _synchronous(self, durable: bool) -> Iterator[apsw.Connection]:
@@ -122,6 +136,7 @@ class SQLiteDatabase:
                 backup.step(-1)
         self.changes += 1
         self.replacements += 1
+        self._tell([RESET])
         self._written = time.monotonic()
 
     def size_bytes(self) -> int:

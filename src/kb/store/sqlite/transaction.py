@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.core.changes import Change
 from kb.core.errors import damaged
 from kb.store.backend import Row
 from kb.store.sqlite import checksums
@@ -32,6 +33,7 @@ class SQLiteTransaction:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._after: list[Callable[[], None]] = []
+        self.told: list[Change] = []
         self.fulltext = SQLiteFullText(connection)
         self.vectors = SQLiteVectors(connection)
 
@@ -90,6 +92,9 @@ class SQLiteTransaction:
 
     def after_commit(self, action: Callable[[], None]) -> None:
         self._after.append(action)
+
+    def tell(self, change: Change) -> None:
+        self.told.append(change)
 
     def committed(self) -> None:
         for action in self._after:
