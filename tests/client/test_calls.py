@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kb.client.calls import Call, Calls, Upload, multipart
+from kb.client.calls import Call, Calls, FileUpload, multipart
 from kb.core.values import Json
 
 
@@ -98,7 +98,7 @@ def test_a_file_is_a_form_with_its_fields(tmp_path: Path) -> None:
         tmp_path / "a.pdf", tags=["x"], source_path="/a.pdf", metadata={"k": 1}, force_ocr=True, wait=5
     )
     assert call.target == "/api/v1/jobs?wait=5"
-    assert call.upload == Upload(
+    assert call.upload == FileUpload(
         str(tmp_path / "a.pdf"),
         "a.pdf",
         (("source_path", "/a.pdf"), ("metadata", '{"k": 1}'), ("tags", '["x"]'), ("force_ocr", "true")),
@@ -122,7 +122,7 @@ def test_an_asynchronous_client_needs_one_method() -> None:
 
 
 def test_the_frame_of_a_form_holds_its_fields_and_any_file_name() -> None:
-    before, after = multipart(Upload("x", 'we"ird\\\r\nname 世.txt', (("title", "Ü"),)), "edge")
+    before, after = multipart(FileUpload("x", 'we"ird\\\r\nname 世.txt', (("title", "Ü"),)), "edge")
     assert before.decode() == (
         '--edge\r\nContent-Disposition: form-data; name="title"\r\n\r\nÜ\r\n'
         '--edge\r\nContent-Disposition: form-data; name="file"; filename="we\\"ird\\\\__name 世.txt"\r\n'
@@ -132,7 +132,7 @@ def test_the_frame_of_a_form_holds_its_fields_and_any_file_name() -> None:
 
 
 def test_a_name_that_is_no_text_stays_visible() -> None:
-    before, _ = multipart(Upload("x", "\udcff.txt", ()), "edge")
+    before, _ = multipart(FileUpload("x", "\udcff.txt", ()), "edge")
     assert rb"\udcff.txt" in before
 
 

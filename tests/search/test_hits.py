@@ -11,7 +11,7 @@ from kb.index import terms
 from kb.search import hits
 from kb.search.hits import Passages
 from kb.store import chunks, documents
-from kb.store.chunks import Passage
+from kb.store.chunks import StoredPassage
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from shelf import chunk, content
@@ -32,7 +32,7 @@ def add(database: SQLiteDatabase, text: str) -> tuple[int, int]:
     return document_id, chunk_id
 
 
-def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, Passage]:
+def shown(database: SQLiteDatabase, kept: Passages, *ids: int) -> dict[int, StoredPassage]:
     return kept.of(ids, database.changes)
 
 

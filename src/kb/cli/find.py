@@ -1,7 +1,6 @@
 """The files that paths, folders and globs name, each once, in order.
 
-What is named is taken as it is. In folders, and where a glob matches, hidden files and what `.gitignore` leaves out
-are passed over.
+A file that is named is always found. In folders and globs, hidden files and those that `.gitignore` names are skipped.
 """
 
 import glob
@@ -14,12 +13,12 @@ from kb.cli import ignored
 from kb.core.errors import InvalidRequest, KBError, NotFound
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     path: str
     error: KBError | None = None  # why it cannot be added
 
 
-def find(paths: Iterable[str], *, ignore: bool = True) -> Iterator[Found]:
+def find(paths: Iterable[str], *, ignore: bool = True) -> Iterator[FoundFile]:
     """Every file that the paths name, with the error for one that cannot be added."""
     seen = set()
     for path in paths:
@@ -29,26 +28,26 @@ def find(paths: Iterable[str], *, ignore: bool = True) -> Iterator[Found]:
             place = os.path.realpath(found.path)
             if place not in seen:
                 seen.add(place)
-                yield found if found.error else Found(found.path, _problem(found.path))
+                yield found if found.error else FoundFile(found.path, _problem(found.path))
         if empty:
             left_out = "hidden and ignored ones are" if ignore else "hidden ones are"
-            yield Found(path, NotFound(f"There are no files in {path}; {left_out} left out."))
+            yield FoundFile(path, NotFound(f"There are no files in {path}; {left_out} left out."))
 
 
-def _named(path: str, ignore: bool) -> Iterator[Found]:
+def _named(path: str, ignore: bool) -> Iterator[FoundFile]:
     if os.path.isdir(path):
         yield from _below(path, ignored.above(path) if ignore else None)
     elif os.path.lexists(path) or not glob.has_magic(path):
-        yield Found(path)
+        yield FoundFile(path)
     else:
-        # Shells that find nothing, and quotes, leave globs to us.
+        # The shell passes a glob on if it is quoted or matches nothing.
         for match in sorted(glob.glob(path, recursive=True)):
             folder = os.path.isdir(match)
             if ignore and _left_out(match, folder=folder):
                 continue
             if not folder:
-                yield Found(match)
-            elif not path.endswith("**"):  # that one lists what is inside by itself
+                yield FoundFile(match)
+            elif not path.endswith("**"):  # which lists the content of folders by itself
                 yield from _below(match, ignored.above(match) if ignore else None)
 
 
@@ -75,12 +74,12 @@ def _problem(path: str) -> KBError | None:
     return None if stat.S_ISREG(mode) else InvalidRequest(f"{path} is neither a file nor a folder.")
 
 
-def _below(folder: str, inherited: tuple[ignored.Rules, ...] | None) -> Iterator[Found]:
-    """`inherited`: the rules of the folders above, or None where nothing is ignored."""
+def _below(folder: str, inherited: tuple[ignored.Rules, ...] | None) -> Iterator[FoundFile]:
+    """The files below a folder. `inherited`: the rules of the folders above, or None to ignore nothing."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as wrong:
-        yield Found(folder, InvalidRequest(f"{folder} cannot be read: {wrong.strerror}."))
+        yield FoundFile(folder, InvalidRequest(f"{folder} cannot be read: {wrong.strerror}."))
         return
     rules = None if inherited is None else ignored.inside(folder, inherited)
     folders = []
@@ -91,6 +90,6 @@ def _below(folder: str, inherited: tuple[ignored.Rules, ...] | None) -> Iterator
         if inner:
             folders.append(entry.path)
         elif entry.is_file() or (entry.is_symlink() and not os.path.isdir(entry.path)):
-            yield Found(entry.path)  # a link that leads nowhere is reported; pipes and sockets hold no document
+            yield FoundFile(entry.path)  # a link that leads nowhere is reported; pipes and sockets hold no document
     for path in folders:
         yield from _below(path, rules)

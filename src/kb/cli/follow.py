@@ -1,4 +1,4 @@
-"""Following a job to its end, and what that end means for the exit code."""
+"""Follow a job to its end, and translate that end into an exit code."""
 
 import time
 from typing import TYPE_CHECKING
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from kb.client.calls import Calls
     from kb.core.values import Json
 
-# How long one request is held open; a longer job is asked for again and again.
+# How long the engine may hold one request; for a longer job it is repeated.
 WAIT_SECONDS = 60
 POLL_SECONDS = 0.25
-# Failures of kb itself; every other reason lies in the file.
+# Failures of kb itself; all others are caused by the file.
 OUR_FAULT = ("internal", "crashed")
 
 
 def followed(client: "Calls[Json]", accepted: "Json", tell: "Callable[[Json], None] | None" = None) -> "Json":
-    """The answer to something added, brought up to the job's end; a failed one carries the job's `error`."""
+    """Wait for the job of an addition. Return its answer; that of a failed job has its `error`."""
     answer = dict(accepted)
     job: Json | None = None
     while answer["status"] in ("queued", "running"):

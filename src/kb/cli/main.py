@@ -1,4 +1,4 @@
-"""The entry point of `kb`: finds the command, runs it, and turns whatever happens into an exit code.
+"""The entry point of `kb`: it finds the command, runs it, and returns an exit code.
 
 An error ends as one sentence on stderr, or with `--json` as its body on stdout; the exit code is that of the
 error tree. An interrupt exits 130 with one sentence, a closed pipe is quiet. Modules of commands import
@@ -24,7 +24,7 @@ PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
 
 
 def build_parser(words: Sequence[str] | None = None) -> Parser:
-    """The tree of commands; for a command line, only as much of it as that line can need."""
+    """The parser of all commands; given a command line, only of the command in it."""
     parser = Parser(
         prog="kb",
         description="A private knowledge base that people and AI agents share.",
@@ -54,7 +54,7 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; the answer is the exit code."""
+    """Run one command line. Return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         # Names may hold bytes that are no text; they are shown as escapes instead of stopping the command.
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """What is still buffered must not complain at exit: nobody can read it."""
+    """Discard buffered output, so that a closed pipe raises no error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

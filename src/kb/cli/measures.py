@@ -1,4 +1,4 @@
-"""How good a ranking is, and how sure a difference between two methods."""
+"""Measures of a ranking, and the significance of a difference between two methods."""
 
 import math
 import random
@@ -31,7 +31,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """The mean difference with its 95% interval, by drawing questions anew with replacement."""
+    """The mean difference with its 95% interval, by bootstrap over the questions."""
     differences = [a - b for a, b in zip(ours, theirs, strict=True)]
     chance = random.Random(11)  # noqa: S311 - a fair draw, the same each time
     means = sorted(mean(chance.choices(differences, k=len(differences))) for _ in range(RESAMPLES))

@@ -1,4 +1,4 @@
-"""The original of a result, opened with whatever the platform opens such files with."""
+"""Open the original of a result with the platform's program for it."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ OPENER = "open" if sys.platform == "darwin" else "xdg-open"
 
 
 def open_original(client: "SocketClient", answer: "Json") -> None:
-    """The file it came from when it is here, otherwise a copy of what the engine keeps."""
+    """Open the file that it came from if it is here, otherwise a copy of the original."""
     if not answer["results"]:
         raise NotFound("Nothing was found, so there is nothing to open.")
     best = answer["results"][0]

@@ -1,4 +1,4 @@
-"""What commands share: how one is declared, its common options, the engine it talks to, JSON on stdout."""
+"""What commands share: declaration, common options, the client, JSON on stdout."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ INTERRUPTED = 130  # what a shell reports after Ctrl-C
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Knows the width by itself: argparse imports shutil, and with it every archive format, to ask for it."""
+    """Asks the terminal for its width: argparse would import shutil, and with it every archive format."""
 
     def __init__(self, prog: str) -> None:
         try:
@@ -105,7 +105,7 @@ def _port(text: str) -> int:
 
 @contextmanager
 def installed(what: str, extra: str) -> "Iterator[None]":
-    """Around the import of what a command starts: when a package is missing, say which extra brings it."""
+    """Around the import of a server: if a package is missing, say which extra brings it."""
     try:
         yield
     except ModuleNotFoundError as missing:
@@ -119,7 +119,7 @@ def installed(what: str, extra: str) -> "Iterator[None]":
 
 
 def connect() -> "SocketClient":
-    """The engine that the settings name."""
+    """A client of the engine that the settings name."""
     from kb.cli.transport import SocketClient
     from kb.client.endpoint import Endpoint
     from kb.core.endpoint import place

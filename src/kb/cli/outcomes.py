@@ -1,7 +1,6 @@
-"""What became of many things, one after the other: a line each, one progress bar over all, and a summary at the end.
+"""The outcomes of many tasks: a line each, one progress bar, and a summary at the end.
 
-What failed is listed at the end, each with its reason: nothing scrolls away. On a terminal, things that are unchanged
-are counted only.
+Failures are listed at the end, each with its reason. On a terminal, unchanged documents are only counted.
 """
 
 import sys
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "not tried": "dim"}
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     name: str
     state: str  # added, updated, unchanged, kept, queued, cancelled, failed, not tried
     detail: str
@@ -27,18 +26,18 @@ class Outcome(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One thing to do. What cannot be done is raised."""
+    """One thing to do; a failure is raised."""
 
     name: str
-    about: "Json"  # what its answer says of it in any case
-    act: Callable[[], Outcome]
+    about: "Json"  # what every answer about it says
+    act: Callable[[], TaskOutcome]
 
 
 class Report:
-    """Does one task after the other and tells about each."""
+    """Runs one task after the other and reports each."""
 
     def __init__(self, noun: str, total: int, *, as_json: bool) -> None:
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[TaskOutcome] = []
         self.screen = Screen(sys.stderr)
         self._out = Screen(sys.stdout)
         self._noun = noun
@@ -46,7 +45,7 @@ class Report:
         self._as_json = as_json
 
     def run(self, tasks: Iterable[Task]) -> int:
-        """The exit code of the first failure. After an error that the next task would meet too, nothing is tried."""
+        """Run the tasks. Return the exit code of the first failure. An error that all tasks would meet ends the run."""
         stopped: KBError | None = None
         try:
             for task in tasks:
@@ -66,12 +65,12 @@ class Report:
         return self._finish()
 
     def step(self, name: str, step: str, fraction: float) -> None:
-        """How far everything is: what has ended, and a part of what is under way."""
+        """Redraw the progress bar: the tasks that have ended, and a part of the current one."""
         number = len(self.outcomes)
         told = f"{number + 1}/{self._total} {one_line(name)}: {step}"
         self.screen.progress(told, (number + min(fraction, 1.0)) / max(self._total, 1))
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: TaskOutcome) -> None:
         self.outcomes.append(outcome)
         self.screen.clear()
         if self._as_json or outcome.exit_code or (outcome.state == "unchanged" and self._out.terminal):
@@ -91,7 +90,7 @@ class Report:
         return next((outcome.exit_code for outcome in self.outcomes if outcome.exit_code), 0)
 
     def _say_supported(self) -> None:
-        """The formats that can be read: once, however many files have another one."""
+        """Name the formats that can be read, once for all files."""
         for outcome in self.outcomes:
             details = (outcome.answer.get("error") or {}).get("details") or {}
             if formats := details.get("supported_formats"):
@@ -99,7 +98,7 @@ class Report:
                 return
 
     def _interrupted(self) -> int:
-        """The same for what was done before Ctrl-C, and how to go on."""
+        """Sum up what was done before Ctrl-C, and say how to go on."""
         self.screen.clear()
         self._finish()
         left = self._total - len(self.outcomes)
@@ -109,7 +108,7 @@ class Report:
         )
         return INTERRUPTED
 
-    def _say(self, screen: Screen, outcome: Outcome, colour: str) -> None:
+    def _say(self, screen: Screen, outcome: TaskOutcome, colour: str) -> None:
         state = screen.style(f"{outcome.state:<9}", colour)
         screen.say(f"{state}  {one_line(outcome.name)}  {one_line(outcome.detail)}".rstrip())
 
@@ -121,17 +120,17 @@ class Report:
         return f"{plural(len(self.outcomes), self._noun)}: {told or 'nothing to do'}"
 
 
-def not_done(name: str, answer: "Json") -> Outcome:
+def not_done(name: str, answer: "Json") -> TaskOutcome:
     """The outcome of a job that did not complete."""
     from kb.cli.follow import exit_code, reason
 
     conflict = (answer.get("error") or {}).get("code") == Conflict.code
-    return Outcome(name, "kept" if conflict else answer["status"], reason(answer), answer, exit_code(answer))
+    return TaskOutcome(name, "kept" if conflict else answer["status"], reason(answer), answer, exit_code(answer))
 
 
-def _failure(task: Task, error: KBError) -> Outcome:
+def _failure(task: Task, error: KBError) -> TaskOutcome:
     """A conflict means that the document which is there was kept. The formats that can be read are told at the end."""
     state = "kept" if isinstance(error, Conflict) else "failed"
     reason = error.details.get("reason") if isinstance(error, UnsupportedFormat) else None
     told = f"It cannot be read: {reason}." if reason else error.message
-    return Outcome(task.name, state, told, task.about | {"status": "failed"} | error.body(), error.exit_code)
+    return TaskOutcome(task.name, state, told, task.about | {"status": "failed"} | error.body(), error.exit_code)

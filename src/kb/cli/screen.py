@@ -1,4 +1,4 @@
-"""Text on its way to a person: escaped, measured in terminal cells, wrapped, coloured.
+"""Text for a terminal: escaped, measured in terminal cells, wrapped, coloured.
 
 Nothing in a document can drive the terminal (control characters arrive as visible escapes), wide characters
 do not break the layout, and colour and tables appear on a terminal only.

@@ -56,7 +56,7 @@ SLOW_SECONDS = 3600  # for what reads all documents
 Result = TypeVar("Result")  # Json, or an awaitable of it
 
 
-class Upload(NamedTuple):
+class FileUpload(NamedTuple):
     """A local file, streamed as one multipart form."""
 
     path: str
@@ -71,7 +71,7 @@ class Call(NamedTuple):
     path: str
     query: tuple[tuple[str, str], ...] = ()
     body: "Json | None" = None
-    upload: Upload | None = None
+    upload: FileUpload | None = None
     wait: int = 0  # seconds that the engine may hold the answer back
     download: str | None = None  # the local file for the answer's bytes; the result has their number
     plain: bool = False  # the answer is text, which is returned as {"text": ...}
@@ -127,7 +127,7 @@ class Calls(Generic[Result]):
             force_ocr=force_ocr,
         )
         place = fspath(path)
-        upload = Upload(place, filename or place.replace("\\", "/").rpartition("/")[2], fields)
+        upload = FileUpload(place, filename or place.replace("\\", "/").rpartition("/")[2], fields)
         return self.send(Call("POST", f"{API}/jobs", _query(wait=wait or None), upload=upload, wait=wait))
 
     def job(self, job_id: str) -> Result:
@@ -204,7 +204,7 @@ class Calls(Generic[Result]):
         return self.send(Call("GET", "/health"))
 
 
-def multipart(upload: Upload, boundary: str) -> tuple[bytes, bytes]:
+def multipart(upload: FileUpload, boundary: str) -> tuple[bytes, bytes]:
     """The bytes before and after those of the file, which the transport streams between them."""
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'

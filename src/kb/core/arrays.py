@@ -1,7 +1,7 @@
-"""Small helpers over arrays, for what numpy would do by sorting all of a large one, or by a long way for a small one.
+"""Array helpers that are faster than numpy's own functions for the sizes that a search has.
 
-Just after an embedding nothing is in the processor's caches, code neither: then `flatnonzero` takes 20 microseconds of
-its own, `clip` 40 and `unique` 60, whatever they work on, where methods and ufuncs take 5.
+Just after an embedding the processor's caches hold neither data nor code of numpy: then a call of `flatnonzero` takes
+20 microseconds, of `clip` 40 and of `unique` 60, whatever their input, where methods and ufuncs take 5.
 """
 
 from typing import Any
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 GROUP = 64
-LOOKUP = 16  # how much longer it takes to look one value up than to ask each of them
+LOOKUP = 16  # looking one value up takes as long as testing this many
 
 
 def level_of(values: NDArray[Any], count: int) -> Any:
-    """What the largest values reach: at least `count` of them, and seldom many more; there must be as many.
+    """A value that at least `count` of the values reach, and seldom many more; there must be `count` values.
 
-    In a long array the best of each group is compared with the best of other groups, so one pass over it will do.
+    In a long array only the maxima of groups are compared, so one pass is enough.
     """
     groups = len(values) // GROUP
     best = values[: groups * GROUP].reshape(GROUP, groups).max(axis=0) if groups > count else values
@@ -24,10 +24,10 @@ def level_of(values: NDArray[Any], count: int) -> Any:
 
 
 def among(values: NDArray[Any], some: NDArray[Any], holds: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where those of `values` are that are among `some`; both ascend, and `holds` says it of each possible value."""
+    """Positions of the values that are in `some`. Both ascend; `holds[value]` says whether a value is in `some`."""
     if LOOKUP * len(some) > len(values):
         return nonzero(holds[values])
-    some = some.astype(values.dtype)  # else all the others would be converted
+    some = some.astype(values.dtype)  # otherwise numpy would convert `values`
     at = np.minimum(np.searchsorted(values, some), len(values) - 1)
     return np.compress(values[at] == some, at)
 
@@ -40,25 +40,25 @@ def distinct(*arrays: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def starts_of(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Where a run of equal values begins."""
+    """The positions at which runs of equal values begin."""
     new = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return nonzero(new)
 
 
 def lengths_of(starts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """How long each run is, of so many values together."""
+    """The length of each run; `total` is the number of values."""
     edges = np.concatenate((starts, [total]))
     return edges[1:] - edges[:-1]
 
 
 def nonzero(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The places at which it holds."""
+    """The positions of True."""
     return holds.nonzero()[0]
 
 
 def where_first(values: NDArray[np.int32]) -> list[int]:
-    """The places, a few, at which a value occurs for the first time."""
+    """Positions at which a value occurs for the first time; for short arrays."""
     seen: dict[int, int] = {}
     for at, value in enumerate(values.tolist()):
         seen.setdefault(value, at)

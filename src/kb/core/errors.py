@@ -1,4 +1,4 @@
-"""Everything that can go wrong, drawn once.
+"""The tree of errors.
 
     KBError               internal             500  exit 1
     ├── InvalidRequest    invalid_request      422  exit 2
@@ -85,7 +85,7 @@ class MethodNotAllowed(KBError):
 
 
 class Conflict(KBError):
-    """Somebody else was first, or the state does not allow it."""
+    """The present state does not allow it, or another change came first."""
 
     code, http_status, exit_code = "conflict", 409, 4
 
@@ -143,11 +143,11 @@ def from_body(body: dict[str, Any]) -> KBError:
 
 
 class JobCancelled(Exception):
-    """Somebody asked for this job to stop, and it did."""
+    """The job stopped because it was cancelled."""
 
 
 class JobSlow(Exception):
-    """It takes longer than the lane is for: it goes on in the lane of large jobs."""
+    """The job takes too long for its lane: it continues in the lane of large jobs."""
 
 
 class JobInterrupted(Exception):

@@ -1,4 +1,4 @@
-"""Characters that no reader sees and that programs read all the same.
+"""Characters that people do not see and programs read.
 
 Unicode tags repeat ASCII invisibly, so that a text can hold a second one. Controls of direction can show a text in
 another order than a program reads it in.

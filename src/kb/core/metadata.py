@@ -1,7 +1,7 @@
 """How much metadata a document may have: 32 levels and 64 KB.
 
-What is given is refused beyond that, what a file says about itself is cut to it. What an older version stored is never
-shown beyond it: a short remark stands for it, so that lists and searches stay small.
+More than that is refused in a request, and cut if a file says it of itself. Larger metadata from an older version is
+not shown: a short remark takes its place, so that lists and searches stay small.
 """
 
 import json
@@ -16,7 +16,7 @@ OMITTED = "_omitted"  # the name of the remark
 
 
 def excess(metadata: Json) -> str | None:
-    """What is too much, and what to do; None when nothing is."""
+    """A message about metadata beyond the limits; None if it is within them."""
     if is_deep(metadata):
         return f"The metadata is nested more than {MAX_DEPTH} levels deep. Flatten it, or put it into the text."
     if (size := size_of(metadata)) > MAX_BYTES:
@@ -28,7 +28,7 @@ def excess(metadata: Json) -> str | None:
 
 
 def is_deep(metadata: Json) -> bool:
-    """Whether it has more levels than it may have; without recursion, which has a limit of its own."""
+    """Whether it has too many levels; without recursion, whose depth Python limits."""
     level: list[Any] = [metadata]
     for _ in range(MAX_DEPTH):
         inner = (value for held in level for value in (held.values() if isinstance(held, dict) else held))
@@ -43,7 +43,7 @@ def size_of(value: Any) -> int:
 
 
 def fitted(metadata: Json, most: int = MAX_BYTES) -> Json:
-    """As much as there is room for, in order, and a remark that names what is left out."""
+    """The metadata that fits, in order, and a remark that names what is left out."""
     kept: Json = {}
     left_out: list[str] = []
     room = most - len(remark(["x" * 200])[OMITTED]) - 20

@@ -19,7 +19,7 @@ def parse(text: str) -> datetime:
 
 
 def given(name: str, text: str) -> str:
-    """A day or a moment that somebody typed; without a zone it is UTC."""
+    """A day or a moment from a request, in kb's form; without a zone it is UTC."""
     try:
         moment = datetime.fromisoformat(text)
         return stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -236,7 +236,7 @@ class Accepted:
     status: JobStatus
     document_id: int | None = absent()
     duplicate_of: int | None = absent()  # the document that already holds this
-    outcome: AddOutcome | None = absent()  # what it did, once that is certain
+    outcome: AddOutcome | None = absent()  # what it did, if that is known
 
 
 @dataclass(frozen=True, slots=True)

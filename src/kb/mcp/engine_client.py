@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import anyio
 import httpx2
 
-from kb.client.calls import CONNECT_SECONDS, Call, Calls, Upload, multipart
+from kb.client.calls import CONNECT_SECONDS, Call, Calls, FileUpload, multipart
 from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import InvalidRequest
 from kb.core.values import Json
@@ -91,7 +91,7 @@ async def _content(call: Call) -> AsyncIterator[tuple[dict[str, str], Any]]:
         yield {}, None
 
 
-async def _framed(before: bytes, file: BinaryIO, size: int, after: bytes, upload: Upload) -> AsyncIterator[bytes]:
+async def _framed(before: bytes, file: BinaryIO, size: int, after: bytes, upload: FileUpload) -> AsyncIterator[bytes]:
     """Exactly as many bytes as were announced."""
     yield before
     while size:

@@ -16,7 +16,7 @@ from kb.core.values import Copy, Hit
 from kb.search.filter_scope import Scope
 from kb.store import chunks
 from kb.store.backend import Database
-from kb.store.chunks import Passage
+from kb.store.chunks import StoredPassage
 
 KEPT = 4096  # passages, of some 2 kB each
 NAMED = 10  # copies of a passage that are named; the others are counted
@@ -29,9 +29,9 @@ class Passages:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._kept: VersionedCache[int, Passage] = VersionedCache(KEPT)
+        self._kept: VersionedCache[int, StoredPassage] = VersionedCache(KEPT)
 
-    def of(self, chunk_ids: Sequence[int], changes: int) -> dict[int, Passage]:
+    def of(self, chunk_ids: Sequence[int], changes: int) -> dict[int, StoredPassage]:
         """Those of these chunks that are published.
 
         `changes` is the database's count of changes, taken before this call: what is read here is not older.
@@ -60,14 +60,14 @@ class Copies:
         """Whether an earlier result has the same text."""
         return chunk_id in self._left_out
 
-    def look_up(self, found: Iterable[Passage]) -> None:
+    def look_up(self, found: Iterable[StoredPassage]) -> None:
         """Look up the copies of these passages."""
         keys = {passage.copies_key for passage in found if passage.copies_key is not None}
         if unknown := [key for key in keys if key not in self._by_key]:
             for key, ids in chunks.with_text_keys(self._database, unknown).items():
                 self._by_key[key] = self._within(np.array(ids, np.int64))
 
-    def take(self, chunk_id: int, passage: Passage) -> None:
+    def take(self, chunk_id: int, passage: StoredPassage) -> None:
         """Make a passage a result. Its copies are left out from now on."""
         if passage.copies_key is None:
             return
@@ -90,7 +90,7 @@ class Copies:
             for hit in hits
         ]
 
-    def _with_copies(self, hit: Hit, copies: list[Passage]) -> Hit:
+    def _with_copies(self, hit: Hit, copies: list[StoredPassage]) -> Hit:
         more = max(len(self._others[hit.chunk_id]) - NAMED, 0)
         return replace(hit, also_in=[copy_of(one) for one in copies] or None, also_in_more=more or None)
 
@@ -110,6 +110,6 @@ class Copies:
         return ids[np.lexsort((ids, again | (doc_ords == own)))]
 
 
-def copy_of(passage: Passage) -> Copy:
+def copy_of(passage: StoredPassage) -> Copy:
     fields = passage.fields
     return Copy(*(fields[name] for name in ("document_id", "chunk_id", "title", "filename", "source_path", "anchor")))

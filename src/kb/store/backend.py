@@ -22,7 +22,7 @@ Vector = NDArray[np.float32]
 
 
 def listed(values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
-    """What stands in `IN (...)`, and its parameters. For as many values it is the same text, which is prepared once."""
+    """The placeholders for `IN (...)`, and their parameters. SQLite prepares one statement per number of values."""
     params = {f"v{number}": value for number, value in enumerate(values)}
     return ", ".join(f":{name}" for name in params), params
 
@@ -37,10 +37,10 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What cannot be read in a damaged database: by table, the ids of its rows in words."""
+    """What cannot be read in a damaged database: the ids of its rows, as text, by table."""
 
-    lost: dict[str, str]  # what only a backup brings back
-    left_out: dict[str, str]  # what can be made again, or done without
+    lost: dict[str, str]  # only a backup brings these back
+    left_out: dict[str, str]  # can be made again, or done without
 
 
 class Mender(Protocol):
@@ -51,7 +51,7 @@ class Mender(Protocol):
         ...
 
     def mend(self, room: Path) -> Salvage:
-        """Put all that can be read in the place of the damaged database, by way of the file `room`.
+        """Replace the damaged database by all that can be read of it, using the file `room`.
 
         Nothing is changed when anything would be lost. Full text, vectors and chunks may be incomplete afterwards.
         """
@@ -73,12 +73,12 @@ class FullText(Protocol):
         ...
 
     def rebuild(self) -> None:
-        """Make the index anew from its own rows."""
+        """Rebuild the index from its own rows."""
         ...
 
     def postings(self, term: str) -> Postings: ...
     def vocabulary(self) -> Iterator[tuple[str, int]]:
-        """Every term, and how many chunks hold it; within the transaction."""
+        """Every term, and the number of chunks with it; read while the transaction lasts."""
         ...
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
@@ -104,7 +104,7 @@ class Vectors(Protocol):
         ...
 
     def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int:
-        """Write the vector of each of these chunks into its row; how many have no sound one, whose rows stay."""
+        """Write the vector of each chunk into its row. Return how many have no sound vector; their rows stay."""
         ...
 
 
@@ -119,7 +119,7 @@ class Transaction(Protocol):
     def run_many(self, sql: str, params: Sequence[Mapping[str, Any]]) -> None: ...
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row]: ...
     def tuples(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Rows without names, for where every tenth of a millisecond counts."""
+        """Rows without column names, for searches: a tenth of a millisecond faster."""
         ...
 
     def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None: ...
@@ -130,38 +130,38 @@ class Transaction(Protocol):
         ...
 
     def chunk_ids_given(self) -> int:
-        """The highest id that any chunk ever had, as this transaction sees it: deleting it changes nothing."""
+        """The highest id that any chunk ever had, also if that chunk is deleted."""
         ...
 
     def claim_job(self, lane: str, now: str) -> Row | None:
-        """Take the oldest job that waits in this lane; no two workers ever get the same one."""
+        """Claim the oldest waiting job of this lane; no two workers get the same job."""
         ...
 
     def copy_to(self, path: Path) -> None:
-        """A copy of the whole database as this transaction sees it, into an empty file."""
+        """Copy the whole database, as this transaction sees it, into an empty file."""
         ...
 
     def changed_rows(self) -> dict[str, list[int]]:
-        """Rows that are not as they were written, by table: the disk changed them, or another program.
+        """Rows that the disk or another program changed, by table.
 
-        Without full text and vectors, which say so themselves.
+        Full text and vectors are not among them: `unsound` reports those.
         """
         ...
 
     def lost_rows(self) -> dict[str, list[int]]:
-        """Rows that were written and never deleted, and are gone."""
+        """Rows that are gone although they were never deleted, by table."""
         ...
 
     def forget_lost_rows(self) -> None:
-        """Expect them no longer."""
+        """Stop reporting the rows that are lost now."""
         ...
 
     def broken_references(self) -> list[str]:
-        """For each row that refers to one that is not there, the table it is in."""
+        """The table of each row that refers to a missing row."""
         ...
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Do this once the write is durable, before anybody else may write."""
+        """Run an action after the commit and before the next write."""
         ...
 
     def tell(self, change: Change) -> None:
@@ -176,13 +176,13 @@ class Database(Protocol):
     def name(self) -> str: ...
     def read(self) -> AbstractContextManager[Transaction]: ...
     def select(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """What one SELECT finds: it sees one moment by itself, so nothing has to begin and end around it."""
+        """Run one SELECT without a transaction: a single statement sees one moment by itself."""
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
-        """What is not durable is seen by everybody at once and survives this process, but maybe not a power cut.
+        """A write that is not `durable` is visible at once and survives this process, but perhaps not a power cut.
 
-        Every durable write makes those before it durable too.
+        Every durable write makes the writes before it durable too.
         """
         ...
 
@@ -192,29 +192,29 @@ class Database(Protocol):
 
     @property
     def changes(self) -> int:
-        """How many writes were committed; while it stays the same, so does what a read sees."""
+        """The number of committed writes. While it is the same, reads see the same data."""
         ...
 
     @property
     def replacements(self) -> int:
-        """How often all of it was replaced, as mending does."""
+        """How often the whole database was replaced, as mending does."""
         ...
 
     def settle(self) -> None:
-        """Return once no write, with what follows its commit, is under way."""
+        """Wait until no write, and no action after its commit, is running."""
         ...
 
     def damage(self) -> list[str]:
-        """What is wrong with the database itself, apart from the full text, as the backend says it."""
+        """Damage of the database without its full text, in the words of the backend."""
         ...
 
     def fulltext_damage(self) -> list[str]:
-        """What is wrong inside the full-text index, as the backend says it."""
+        """Damage of the full-text index, in the words of the backend."""
         ...
 
     def size_bytes(self) -> int: ...
     def truncate_wal(self) -> None:
-        """Leave nothing of what was deleted in the log of changes."""
+        """Empty the write-ahead log, so that no deleted data remains in it."""
         ...
 
     @property
@@ -223,20 +223,20 @@ class Database(Protocol):
         ...
 
     def tidy(self) -> None:
-        """When nothing has been written for a while: do what would only be in the way of writers."""
+        """Truncate the write-ahead log if the database is idle."""
         ...
 
     @property
     def wasted_bytes(self) -> int:
-        """Free space in the file that is worth returning to the disk, 0 if it is not that much."""
+        """Free bytes in the file; 0 if they are too few to be worth a vacuum."""
         ...
 
     def vacuum_into(self, room: Path) -> bool:
-        """Return free space to the disk, by way of the empty file `room`; False when a writer came in between."""
+        """Vacuum by way of the empty file `room`. Return False if a writer interrupted it."""
         ...
 
     def vacuum(self) -> None:
-        """Return free space to the disk, and leave nothing of what was deleted in logs."""
+        """Return free space to the disk, and truncate the write-ahead log."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Chunks with their full text and vectors: the three are written and removed together, always.
+"""Chunks with their full text and vectors: the three are always written and removed together.
 
 A chunk belongs to a revision of its document. Only the revision that the document names is published; the others
 are being written, or were left behind by a process that died and are swept at start.
@@ -38,7 +38,7 @@ STRETCH_OF_PAGE = """
 SELECT min(c.start_at), max(c.end_at) FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.document_id = :id AND c.page = :page AND c.start_at >= 0
 """
-# Taken once and for all: no two writers of a document ever get the same revision.
+# No two writers of a document ever get the same revision.
 NEXT_REVISION = "UPDATE documents SET taken = taken + 1 WHERE id = :id RETURNING taken"
 COUNT = "SELECT count(*) FROM chunks WHERE document_id = :id AND revision = :revision"
 PUBLISHED_COUNT = "SELECT COALESCE(sum(chunk_count), 0) FROM published"
@@ -55,7 +55,7 @@ WILD = """
 SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id NOT BETWEEN 1 AND :highest OR d.id NOT BETWEEN 1 AND :highest OR c.terms NOT BETWEEN 0 AND :terms
 """
-MOST_TERMS = 2**24  # of one passage: far more than fit in
+MOST_TERMS = 2**24  # of one passage: far more than occur
 LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision"
 # One search hit each: the passage, what the answer says about its document, and its text's key if another has it too.
 HITS = """
@@ -69,11 +69,11 @@ SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.medi
 WITH_TEXT_KEYS = "SELECT text_key, id FROM chunks WHERE text_key IN ({keys})"
 
 
-class Passage(NamedTuple):
-    """A hit before anybody asked."""
+class StoredPassage(NamedTuple):
+    """A hit without its score."""
 
     fields: dict[str, Any]
-    copies_key: int | None  # the key of its text, where another chunk, published or not, has the same
+    copies_key: int | None  # the key of its text, if another chunk, published or not, has the same text
 
     def scored(self, score: float, explain: Explanation | None = None) -> Hit:
         fields = self.fields.copy()
@@ -155,14 +155,13 @@ def next_revision(tx: Transaction, document_id: int) -> int:
 
 
 def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list[int]:
-    """Everything of a document but one revision (0 keeps none). The ids that are gone."""
+    """Remove all chunks of a document except one revision (0 keeps none). Return their ids."""
     return remove(tx, tx.column(OTHER_REVISIONS, {"id": document_id, "revision": keep}))
 
 
 def discard(tx: Transaction, document_id: int, revision: int, most: int) -> int:
-    """Remove `most` chunks of a revision, unless it is published; with the last ones, a document that never was.
-
-    Return how many chunks were removed.
+    """Remove `most` chunks of a revision, unless it is published; with the last chunks, also a document that was
+    never published. Return how many chunks were removed.
     """
     removed = remove_unpublished(tx, document_id, revision, most)
     if removed < most:
@@ -171,7 +170,7 @@ def discard(tx: Transaction, document_id: int, revision: int, most: int) -> int:
 
 
 def clear(tx: Transaction) -> int:
-    """Every chunk of every document; how many were published."""
+    """Remove every chunk. Return how many were published."""
     count = published_count(tx)
     tx.fulltext.clear()
     tx.vectors.clear()
@@ -194,7 +193,7 @@ def remove_unpublished(tx: Transaction, document_id: int, revision: int, most: i
 
 
 def remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
-    """These chunks, with their full text and vectors."""
+    """Remove these chunks with their full text and vectors. Return their ids."""
     tx.fulltext.remove(chunk_ids)
     tx.vectors.remove(chunk_ids)
     tx.run_many("DELETE FROM chunks WHERE id = :id", [{"id": id_} for id_ in chunk_ids])
@@ -226,7 +225,7 @@ def stretch_of_page(tx: Transaction, document_id: int, page: int) -> tuple[int, 
     return (0, 0) if start is None else (int(start), int(end))
 
 
-def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, StoredPassage]:
     """The published ones among these chunks, by id."""
     if not chunk_ids:
         return {}
@@ -249,12 +248,12 @@ def text_key(text: str) -> int:
     return int.from_bytes(blake2b(" ".join(text.split()).encode(), digest_size=8).digest(), signed=True)
 
 
-def passage_of(row: tuple[Any, ...]) -> Passage:
-    """`row`: as `HITS` has them."""
+def passage_of(row: tuple[Any, ...]) -> StoredPassage:
+    """The passage of a row of `HITS`."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
     created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, metadata, tags, key = others
     anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end)}
-    return Passage(
+    return StoredPassage(
         {
             "chunk_id": chunk_id,
             "document_id": document_id,
@@ -281,7 +280,7 @@ def passage_of(row: tuple[Any, ...]) -> Passage:
 
 
 def live(tx: Transaction) -> PublishedChunks:
-    """Those with a wild id, owner or length are left out: the doctor names them."""
+    """Every published chunk but those with an impossible id, document or length, which the doctor names."""
     found = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE)
     numbers = found[:, :3]
     held = ((numbers >= (1, 1, 0)) & (numbers <= (HIGHEST_ID, HIGHEST_ID, MOST_TERMS))).all(axis=1)

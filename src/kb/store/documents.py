@@ -1,4 +1,4 @@
-"""Documents and their tags. A document that is not published yet does not exist for anybody here."""
+"""Documents and their tags. A document that is not published yet is not found here."""
 
 import json
 import uuid
@@ -15,7 +15,7 @@ from kb.core.metadata import shown
 from kb.core.times import now
 from kb.core.values import DocType, Document, DocumentCounts, Filter, Json, LedgerEntry, Method, TagCount
 from kb.store.backend import Row, Transaction, listed
-from kb.store.stored import checked_id, readable
+from kb.store.stored import checked_id, from_row, readable
 
 FIND = "SELECT * FROM published WHERE {column} = :ref"
 TEXT = "SELECT text FROM document_texts WHERE document_id = :id"
@@ -23,8 +23,15 @@ TAGS = "SELECT document_id, tag FROM tags WHERE document_id IN ({ids}) ORDER BY 
 TAG_COUNTS = """
 SELECT t.tag, count(*) AS documents FROM tags t JOIN published d ON d.id = t.document_id GROUP BY t.tag ORDER BY t.tag
 """
+COMPARISONS = {
+    "doc_type": "d.doc_type = :doc_type",
+    "source_path": "d.source_path = :source_path",
+    "media_type": "d.media_type = :media_type",
+    "created_after": "d.created_at >= :created_after",
+    "created_before": "d.created_at < :created_before",
+}
 
-# The row that chunks of a first revision belong to; nobody sees it before it is published.
+# The row that chunks of a first revision belong to; it is invisible until it is published.
 RESERVE = """
 INSERT INTO documents (title, doc_type, content_hash, created_at, uid) VALUES ('', '', '', :now, :uid) RETURNING id
 """
@@ -64,7 +71,7 @@ RECENT = "COALESCE(updated_at, created_at)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Everything about a document that a new content sets."""
+    """All that a new content sets in a document."""
 
     title: str
     titled: bool  # the title was given, not taken from the content
@@ -78,16 +85,16 @@ class Content:
     processing_method: Method
     ledger: list[LedgerEntry]
     given: Json = field(default_factory=dict)  # the part of the metadata that additions gave
-    accepted: int = 0  # place in the queue of the job that brought it; later ones win
+    accepted: int = 0  # `seq` of the job that brought it; the latest wins
 
 
 def reserve(tx: Transaction) -> int:
-    """An id for a document that is about to be written."""
+    """Insert the row of a new, unpublished document. Return its id."""
     return checked_id(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
 
 
 def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> int:
-    """Make a revision the document's content. Other bytes than before count as a new version. The old revision."""
+    """Make a revision the document's content. Other bytes count as a new version. Return the old revision."""
     old = tx.row("SELECT version, revision, content_hash FROM documents WHERE id = :id", {"id": document_id})
     if old is None:
         raise NotFound(f"Document {document_id} was deleted while its new content was being prepared.")
@@ -124,7 +131,7 @@ def find(tx: Transaction, ref: int | str) -> Row:
 
 
 def exists(tx: Transaction, document_id: int) -> bool:
-    """Whether chunks can belong to it, published or not."""
+    """Whether there is such a document, published or not."""
     return tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}) is not None
 
 
@@ -141,7 +148,7 @@ def get(tx: Transaction, ref: int | str) -> Document:
 
 
 def with_text(tx: Transaction, row: Row) -> Document:
-    """The document of this row; a note has its text."""
+    """The document of this row, with the text if it is a note."""
     found = as_documents(tx, [row])[0]
     return replace(found, text=text(tx, found.id)) if found.doc_type == "note" else found
 
@@ -171,16 +178,10 @@ def matching(tx: Transaction, condition: Filter) -> NDArray[np.int64]:
 def filtered(condition: Filter) -> tuple[str, dict[str, Any]]:
     """A WHERE clause over `published d`."""
     clauses, params = ["1 = 1"], dict[str, Any]()
-    for column in ("doc_type", "source_path", "media_type"):
-        if (value := getattr(condition, column)) is not None:
-            clauses.append(f"d.{column} = :{column}")
-            params[column] = value
-    if condition.created_after is not None:
-        clauses.append("d.created_at >= :created_after")
-        params["created_after"] = condition.created_after
-    if condition.created_before is not None:
-        clauses.append("d.created_at < :created_before")
-        params["created_before"] = condition.created_before
+    for name, clause in COMPARISONS.items():
+        if (value := getattr(condition, name)) is not None:
+            clauses.append(clause)
+            params[name] = value
     for number, tag in enumerate(condition.tags):
         clauses.append(f"d.id IN (SELECT document_id FROM tags WHERE tag = :tag{number})")
         params[f"tag{number}"] = tag
@@ -188,19 +189,19 @@ def filtered(condition: Filter) -> tuple[str, dict[str, Any]]:
 
 
 def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_count: int) -> bool:
-    """Publish other chunks of the same content, unless the content has changed since; whether it was done."""
+    """Publish other chunks of the same content, unless the content has changed since. Return whether it did."""
     params = {"id": document_id, "old": old, "new": new, "count": chunk_count}
     return tx.value(MOVE_REVISION, params) is not None
 
 
 def delete(tx: Transaction, document_id: int) -> None:
-    """The row, and with it tags, texts, versions; chunks have their own place to go first."""
+    """Delete the row with its tags, texts and versions; its chunks have to be removed before."""
     tx.run("DELETE FROM documents WHERE id = :id", {"id": document_id})
     tx.tell(Change("document", document_id, "deleted"))
 
 
 def clear(tx: Transaction) -> int:
-    """Every document, and with it tags, texts, versions; how many there were."""
+    """Delete every document with its tags, texts and versions. Return how many were published."""
     count = int(tx.value("SELECT count(*) FROM published"))
     tx.run("DELETE FROM documents")
     tx.tell(RESET)
@@ -222,7 +223,7 @@ def touch(tx: Transaction, document_id: int) -> None:
 
 
 def set_accepted(tx: Transaction, document_id: int, job_id: str) -> None:
-    """What was accepted before this job no longer changes the document."""
+    """Record the job, so that jobs accepted before it no longer change the document."""
     tx.run(ACCEPTED, {"id": document_id, "job": job_id})
 
 
@@ -241,8 +242,7 @@ def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]
 
 
 def tag_counts(tx: Transaction) -> list[TagCount]:
-    rows = tx.rows(TAG_COUNTS)
-    return [TagCount(**row) for row in rows]
+    return [TagCount(**row) for row in tx.rows(TAG_COUNTS)]
 
 
 def counts(tx: Transaction) -> DocumentCounts:
@@ -257,49 +257,28 @@ def last_updated(tx: Transaction) -> str | None:
 
 
 def as_documents(tx: Transaction, rows: Sequence[Row], *, tagged: bool = True) -> list[Document]:
-    """Without their tags unless `tagged`, for a database in which those cannot be read."""
+    """The documents of these rows; `tagged=False` for a database whose tags cannot be read."""
     tags = tags_of(tx, [row["id"] for row in rows] if tagged else [])
     with readable("documents"):
         return [as_document(row, tags[row["id"]] if tagged else []) for row in rows]
 
 
 def content_of(row: Row) -> Content:
-    """The content that a document has."""
+    """The content of a document's row."""
     with readable("documents"):
-        return Content(
-            title=row["title"],
+        return from_row(
+            Content,
+            row,
             titled=bool(row["titled"]),
-            filename=row["filename"],
-            source_path=row["source_path"],
-            doc_type=row["doc_type"],
-            media_type=row["media_type"],
-            content_hash=row["content_hash"],
-            size_bytes=row["size_bytes"],
             metadata=json.loads(row["metadata"]),
-            processing_method=row["processing_method"],
-            ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
+            ledger=ledger_of(row),
             given=json.loads(row["given"]),
-            accepted=row["accepted"],
         )
 
 
 def as_document(row: Row, tags: list[str]) -> Document:
-    return Document(
-        id=row["id"],
-        uid=row["uid"],
-        title=row["title"],
-        filename=row["filename"],
-        source_path=row["source_path"],
-        doc_type=row["doc_type"],
-        media_type=row["media_type"],
-        size_bytes=row["size_bytes"],
-        content_hash=row["content_hash"],
-        tags=tags,
-        metadata=shown(row["metadata"]),
-        chunk_count=row["chunk_count"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        processing_method=row["processing_method"],
-        ledger=[LedgerEntry(**entry) for entry in json.loads(row["ledger"])],
-    )
+    return from_row(Document, row, tags=tags, metadata=shown(row["metadata"]), ledger=ledger_of(row))
+
+
+def ledger_of(row: Row) -> list[LedgerEntry]:
+    return [LedgerEntry(**entry) for entry in json.loads(row["ledger"])]

@@ -15,12 +15,12 @@ log = logging.getLogger(__name__)
 LOCK = "engine.lock"
 REPLACED = "replaced"  # what was there before a restore, until an engine has started well with the new content
 RESTORED = "restored"  # a folder with a verified backup, which takes the place of everything beside it
-# What an engine keeps beside its database and its originals, and what is worth nothing without them.
+# What an engine keeps beside its database and its originals, and what is useless without them.
 COMPANIONS = ("kb.db-wal", "kb.db-shm", "kb.db-journal", "kb.db.v2", "staging", "cache")
 
 
 class DataFolder:
-    """Holds the lock from `open` to `close`; the operating system lets go of it when the process dies."""
+    """Holds the lock from `open` to `close`; the operating system releases it when the process dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class DataFolder:
             self._lock = None
 
     def _make_private(self) -> None:
-        """Only the owner may read what lies here: an older kb was not that strict."""
+        """Make all files readable to their owner only: an older kb was not that strict."""
         for name, _, files in os.walk(self.path):
             folder = Path(name)
             for entry in (folder, *(folder / file for file in files)):
@@ -71,14 +71,14 @@ class DataFolder:
                         log.warning("%s cannot be made private: %s", entry, error.strerror)
 
     def forget_replaced(self) -> None:
-        """Remove what a restore replaced: an engine has started well with what took its place."""
+        """Remove what a restore replaced, once an engine has started with the new content."""
         try:
             remove(self.path / REPLACED)
         except OSError as error:
             log.warning("what was there before the restore cannot be removed: %s", error.strerror)
 
     def _finish_restore(self) -> None:
-        """A restore that got as far as its verified folder is carried through, however often it is interrupted.
+        """Complete a restore that got as far as its verified folder, also after several interruptions.
 
         Everything happens inside the folder, which may be a volume that cannot be renamed.
         """
@@ -87,7 +87,7 @@ class DataFolder:
             return
         moving = Path(f"{replaced}.part")
         try:
-            if not replaced.exists():  # else what is here now was never started well, and is worth less
+            if not replaced.exists():  # otherwise no engine has started with what is here now, so it is not kept
                 moving.mkdir(mode=0o700, exist_ok=True)
             for name in COMPANIONS:
                 put_aside(self.path / name, moving)
@@ -119,7 +119,7 @@ def private(name: str, flags: int) -> int:
 
 
 def remove(path: Path) -> None:
-    """A file, or a folder with all that it holds; it need not be there."""
+    """Remove a file, or a folder with its content, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

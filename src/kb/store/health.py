@@ -1,4 +1,4 @@
-"""Whether what belongs together in the database is together, and what to do about what is not."""
+"""Consistency of the database: what does not fit together, and how to mend it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ SELECT d.id, d.title, d.metadata FROM published d
        (SELECT 1 FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND c.start_at = -1)
  ORDER BY d.id
 """
-# What only may be beyond the limits: `kb.core.metadata` says whether it is.
+# Candidates: `kb.core.metadata` decides which are beyond the limits.
 LARGE_METADATA = """
 SELECT id, metadata FROM published
  WHERE length(metadata) > :characters
@@ -68,7 +68,7 @@ def vector_coverage(tx: Transaction) -> Coverage:
 
 
 def coverage(tx: Transaction, indexed: NDArray[np.int64], unsound: list[int]) -> Coverage:
-    """What is not as it was written counts as missing: it can be made again."""
+    """Compare an index with the chunks. A damaged entry counts as missing, as it can be made again."""
     published, every = ids(tx, PUBLISHED), ids(tx, "SELECT id FROM chunks")
     sound = np.setdiff1d(indexed, np.array(unsound, np.int64))
     return Coverage(np.setdiff1d(published, sound).tolist(), np.setdiff1d(indexed, every).tolist())
@@ -79,7 +79,7 @@ def ids(tx: Transaction, sql: str) -> NDArray[np.int64]:
 
 
 def drop_of_no_document(tx: Transaction) -> None:
-    """Rows that belong to a document that is not there: nothing can reach them."""
+    """Delete the rows of documents that are not there: nothing can reach them."""
     chunks.remove(tx, tx.column(OF_NO_DOCUMENT))
     for table in CHILDREN:
         tx.run(DROP_OF_NO_DOCUMENT.format(table=table))
@@ -99,7 +99,7 @@ def set_fulltext(tx: Transaction, chunk_id: int, columns: Sequence[Sequence[str]
 
 
 def miscounted(tx: Transaction) -> list[int]:
-    """Documents that have other chunks than they say."""
+    """Documents whose `chunk_count` is wrong."""
     return tx.column(MISCOUNTED)
 
 
@@ -123,7 +123,7 @@ def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str,
 
 
 def drop_ended_jobs(tx: Transaction, sequence: Sequence[int]) -> None:
-    """Forget these jobs, unless one of them waits or runs: what they made is there without them."""
+    """Delete those of these jobs that have ended: their documents stay."""
     tx.run(DROP_ENDED.format(ids=", ".join(str(int(id_)) for id_ in sequence)))
 
 

@@ -1,7 +1,7 @@
 """Jobs as rows: what was accepted, how far it is, how it ended."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from kb.core.errors import Conflict, NotFound
 from kb.core.times import now, seconds_between, stamp
 from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
 from kb.store.backend import Row, Transaction
-from kb.store.stored import readable
+from kb.store.stored import from_row, readable
 
 MAX_CRASHES = 5  # of the whole engine while one job ran: more than a person or a power cut causes in a row
 
@@ -69,7 +69,7 @@ UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_mess
                 seq = (SELECT max(seq) + 1 FROM jobs)
  WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
-# A job that was interrupted runs again, unless somebody had cancelled it.
+# An interrupted job runs again, unless it was being cancelled.
 PUT_BACK = """
 UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END,
                 finished_at = CASE cancelling WHEN 1 THEN :now END, attempts = attempts - :uncounted,
@@ -102,23 +102,9 @@ class NewJob:
 
 def add(tx: Transaction, job: NewJob) -> None:
     moment = now()
-    tx.run(
-        INSERT,
-        {
-            "id": job.id,
-            "kind": job.kind,
-            "status": job.status,
-            "lane": job.lane,
-            "payload": None if job.payload is None else json.dumps(job.payload, ensure_ascii=False),
-            "filename": job.filename,
-            "document_id": job.document_id,
-            "uid": job.uid,
-            "chunks_created": 0,
-            "outcome": job.outcome,
-            "now": moment,
-            "ended": moment if job.status == "completed" else None,
-        },
-    )
+    ended = moment if job.status == "completed" else None
+    payload = None if job.payload is None else json.dumps(job.payload, ensure_ascii=False)
+    tx.run(INSERT, asdict(job) | {"payload": payload, "chunks_created": 0, "now": moment, "ended": ended})
     tell(tx, job.id, job.status)
 
 
@@ -186,7 +172,7 @@ def cancelled(tx: Transaction, job_id: str) -> None:
 
 
 def retry(tx: Transaction, job_id: str) -> Row:
-    """Back into the queue, as if it had just arrived."""
+    """Put a failed or cancelled job at the end of the queue."""
     row = find(tx, job_id)
     if row["status"] not in ("failed", "cancelled"):
         raise Conflict(f"Job {job_id} is {row['status']}; only a failed or cancelled job can be retried.")
@@ -198,7 +184,7 @@ def retry(tx: Transaction, job_id: str) -> Row:
 
 
 def forget(tx: Transaction) -> tuple[list[str], list[str]]:
-    """Cancel what is not done and drop what every job was about; the ids of those that waited and that run."""
+    """Cancel unfinished jobs and drop the payload of all. Return the ids of those that waited and of those that run."""
     waiting = tx.column("SELECT id FROM jobs WHERE status = 'queued'")
     tx.run(FORGET, {"now": now()})
     return waiting, tx.column("SELECT id FROM jobs WHERE cancelling = 1")
@@ -211,7 +197,7 @@ def unfinished(tx: Transaction, kind: JobKind) -> Job | None:
 
 
 def documents_waiting(tx: Transaction) -> int:
-    """How many documents or changes of documents are still on their way."""
+    """How many jobs that add or change documents wait or run."""
     return int(tx.value(WAITING))
 
 
@@ -227,7 +213,7 @@ def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
 
 
 def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
-    """Into the queue as if it had not been claimed: it was stopped by no fault of its own."""
+    """Put a job back as if it had not been claimed: it was stopped through no fault of its own."""
     if lane is not None:
         tx.run("UPDATE jobs SET lane = :lane WHERE id = :id", {"id": job_id, "lane": lane})
     run_again(tx, job_id, counted=False)
@@ -259,31 +245,19 @@ def as_job(row: Row) -> Job:
 
 
 def job_of(row: Row) -> Job:
-    ended = row["finished_at"] is not None
     elapsed = seconds_between(row["started_at"], row["finished_at"] or now()) if row["started_at"] else 0.0
     completed, total = row["completed_steps"], row["total_steps"]
     share = completed / total if total else 0.0
     running = row["status"] == "running"
     if row["status"] == "completed":  # progress is recorded now and then, and of a short job never
         completed = total = max(total, 1)
-    return Job(
-        id=row["id"],
-        kind=row["kind"],
-        status=row["status"],
+    return from_row(
+        Job,
+        row,
         progress=1.0 if row["status"] == "completed" else round(min(share, 1.0), 4),
-        current_step=row["current_step"],
         completed_steps=completed,
         total_steps=total,
-        filename=row["filename"],
-        document_id=row["document_id"],
-        uid=row["uid"],
-        chunks_created=row["chunks_created"],
         error=JobError(row["error_code"], row["error_message"]) if row["error_code"] else None,
-        attempts=row["attempts"],
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"] if ended else None,
         elapsed_seconds=round(max(elapsed, 0.0), 3),
         estimated_remaining_seconds=round(elapsed * (1 - share) / share, 3) if running and 0 < share < 1 else None,
-        outcome=row["outcome"],
     )

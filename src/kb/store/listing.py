@@ -4,7 +4,6 @@ A summary counts the states in the text of the ledger. It does not parse the led
 of a file.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,8 +21,8 @@ from kb.core.values import (
     Sort,
 )
 from kb.store.backend import Row, Transaction, listed
-from kb.store.documents import RECENT, as_documents, filtered, find, tags_of
-from kb.store.stored import readable
+from kb.store.documents import RECENT, as_documents, filtered, find, ledger_of, tags_of
+from kb.store.stored import from_row, readable
 
 SORT_BY: dict[Sort, tuple[str, Order]] = {
     "recent": (RECENT, "desc"),
@@ -57,12 +56,8 @@ def summary(tx: Transaction, ref: str) -> DocumentSummary:
     """One document as a summary, with its metadata."""
     row = find(tx, ref)
     with readable("documents"):
-        return as_summary(
-            row,
-            tags_of(tx, [row["id"]])[row["id"]],
-            content_hash=row["content_hash"],
-            metadata=shown(row["metadata"]),
-        )
+        tags = tags_of(tx, [row["id"]])[row["id"]]
+        return as_summary(row, tags, content_hash=row["content_hash"], metadata=shown(row["metadata"]))
 
 
 def ledger(
@@ -71,8 +66,7 @@ def ledger(
     """One page of the parts of a document, those in one state if it is given, and how many there are in all."""
     row = find(tx, ref)
     with readable("documents"):
-        entries = [LedgerEntry(**entry) for entry in json.loads(row["ledger"])]
-    entries = [entry for entry in entries if state in (None, entry.state)]
+        entries = [entry for entry in ledger_of(row) if state in (None, entry.state)]
     return entries[offset : offset + limit], len(entries)
 
 
@@ -126,24 +120,8 @@ def folded(text: str) -> str:
 
 
 def as_summary(row: Row, tags: list[str], **more: Any) -> DocumentSummary:
-    return DocumentSummary(
-        id=row["id"],
-        uid=row["uid"],
-        title=row["title"],
-        filename=row["filename"],
-        source_path=row["source_path"],
-        doc_type=row["doc_type"],
-        media_type=row["media_type"],
-        size_bytes=row["size_bytes"],
-        tags=tags,
-        chunk_count=row["chunk_count"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        processing_method=row["processing_method"],
-        ledger_counts=counted(row["ledger"]),
-        **more,
-    )
+    others = {"tags": tags, "ledger_counts": counted(row["ledger"]), "content_hash": None, "metadata": None}
+    return from_row(DocumentSummary, row, **others | more)
 
 
 def counted(ledger: str) -> dict[LedgerState, int]:

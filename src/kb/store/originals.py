@@ -141,7 +141,7 @@ class Originals:
 
     @contextlib.contextmanager
     def scratch(self, size: int) -> Iterator[Path]:
-        """An empty private file for about `size` bytes that nobody will keep."""
+        """A temporary private file with room for about `size` bytes."""
         path = self._staging / uuid.uuid4().hex
         try:
             with storage_errors():
@@ -153,10 +153,10 @@ class Originals:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             yield path
         finally:
-            discard(path)  # what went wrong before matters more than a file that is left
+            discard(path)  # an error from before matters more than a leftover file
 
     def keep(self, staged: Staged) -> None:
-        """From here on the file, which was synced before, is durable under its hash."""
+        """Move a synced file to its place: it is durable from here on."""
         target = self.path(staged.sha256)
         with storage_errors():
             target.parent.mkdir(mode=0o700, exist_ok=True)
@@ -169,7 +169,7 @@ class Originals:
         return self._budget.held
 
     def path(self, sha256: str) -> Path:
-        """Where an original lies. Only a sha256 becomes a path: the database may be damaged, or made by another."""
+        """Where an original lies. Only a sha256 becomes a path: the database may be damaged or crafted."""
         if not is_sha256(sha256):
             raise NotFound("There is no original: what the database has in place of its hash is not a sha256.")
         return self._folder / sha256[:2] / sha256
@@ -178,7 +178,7 @@ class Originals:
         return is_sha256(sha256) and self.path(sha256).is_file()
 
     def is_sound(self, sha256: str) -> bool:
-        """Whether the file's bytes are still those that it is named by; raises NotFound if it is not there."""
+        """Whether the bytes still have the hash in the file's name; raises NotFound if there is no file."""
         try:
             with self.path(sha256).open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == sha256
@@ -189,7 +189,7 @@ class Originals:
             return False
 
     def verified(self, sha256: str) -> Path:
-        """Where an original lies whose bytes are as they were put in; hashing 100 MB takes a tenth of a second."""
+        """The path of an original whose bytes are unchanged; hashing 100 MB takes a tenth of a second."""
         if not self.is_sound(sha256):
             raise Conflict(
                 f"The original {sha256[:12]}… is damaged: its bytes changed on the disk. `kb doctor` names its "
@@ -214,7 +214,7 @@ class Originals:
             self._pages.remove(sha256)
 
     def check(self) -> None:
-        """Whether a file could be received now; raises StorageFull when not."""
+        """Raise StorageFull if no file could be received now."""
         free = 0
         with storage_errors():
             free = shutil.disk_usage(self._staging).free
@@ -226,17 +226,17 @@ class Originals:
             os.fsync(file.fileno())
 
     def clear(self) -> int:
-        """Remove every file; how many bytes that were."""
+        """Remove every file. Return their size in bytes."""
         freed = sum(discard(file) for file in list(self._folder.glob("??/*")))
         self._pages.sweep(set())
         return freed
 
     def orphans(self, named: set[str]) -> list[Path]:
-        """Files that nothing names. Ask while nobody else writes: a file is kept inside the write that names it."""
+        """Files that nothing names. Call it inside a write: a file is kept inside the write that names it."""
         return [file for file in self._folder.glob("??/*") if file.name not in named]
 
     def sweep(self, named: set[str]) -> int:
-        """Remove what nothing names; how many files that were."""
+        """Remove the files that nothing names. Return how many."""
         orphans = [*self.orphans(named), *self._staging.iterdir()]
         for file in orphans:
             discard(file)
@@ -245,7 +245,7 @@ class Originals:
 
 
 def discard(file: Path) -> int:
-    """Remove a file that nothing names any longer; the bytes that this freed.
+    """Remove a file that nothing names any longer. Return the bytes that this freed.
 
     The rows are gone by then, so this must not fail: what cannot be removed now is swept at the next start.
     """
@@ -279,7 +279,7 @@ def is_named(tx: Transaction, sha256: str) -> bool:
 
 @contextlib.contextmanager
 def storage_errors() -> Iterator[None]:
-    """The edge where what the file system refuses becomes an error of ours."""
+    """Translate errors of the file system into ours."""
     try:
         yield
     except OSError as error:

@@ -1,18 +1,23 @@
-"""What the database holds is input: a value that cannot be one becomes an error that says what to do, not a crash."""
+"""Values read from the database are input: a damaged one raises an error that says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from kb.core.errors import Conflict, damaged
+from kb.core.wire import shape
+from kb.store.backend import Row
 
-# Arrays have an entry of 32 bits for every id up to the highest: with these, at most a gigabyte. A damaged or crafted
-# file may have higher ones.
+Value = TypeVar("Value")
+
+# Arrays have 32 bits for every id up to the highest, so at most a gigabyte. A damaged or crafted file may have higher
+# ids.
 HIGHEST_ID = 2**28 - 1
 
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Inside, values of the database are taken for what they should be."""
+    """Raise an error about damage if values of the database are not what they should be."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as wrong:
@@ -20,10 +25,16 @@ def readable(what: str) -> Iterator[None]:
 
 
 def checked_id(id_: int) -> int:
-    """The id of something new, if the index in memory can hold it."""
+    """Return a new id; raise Conflict if the index in memory cannot hold it."""
     if not 0 < id_ <= HIGHEST_ID:
         raise Conflict(
             f"The database would give the id {id_}, beyond {HIGHEST_ID}: it is damaged, or all ids are used up. "
             "Nothing was changed. Export everything, and import it into a new data folder."
         )
     return id_
+
+
+def from_row(kind: type[Value], row: Row, **others: Any) -> Value:
+    """A dataclass with the row's columns of the same names as its fields, and with `others`."""
+    named = {name: row[name] for name, _ in shape(kind) if name in row}  # type: ignore[arg-type]
+    return kind(**named | others)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from kb.cli.options import add_no_wait, add_replacing, add_tags, command, connect
 
 if TYPE_CHECKING:
-    from kb.cli.find import Found
+    from kb.cli.find import FoundFile
     from kb.cli.options import Commands
-    from kb.cli.outcomes import Outcome, Report, Task
+    from kb.cli.outcomes import Report, Task, TaskOutcome
     from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
@@ -68,20 +68,20 @@ class Adder:
         self.report = report
         self._quiet: bool | None = None
 
-    def task(self, found: "Found") -> "Task":
+    def task(self, found: "FoundFile") -> "Task":
         from kb.cli.outcomes import Task
 
         about = {"path": found.path, "source_path": os.path.realpath(found.path)}
 
-        def act() -> "Outcome":
+        def act() -> "TaskOutcome":
             if found.error:
                 raise found.error
             return self._added(about)
 
         return Task(found.path, about, act)
 
-    def _added(self, about: "Json") -> "Outcome":
-        from kb.cli.outcomes import Outcome, not_done
+    def _added(self, about: "Json") -> "TaskOutcome":
+        from kb.cli.outcomes import TaskOutcome, not_done
 
         path = about["path"]
         held = self._unchanged(about)
@@ -90,14 +90,14 @@ class Adder:
         if answer["status"] in ("failed", "cancelled"):
             return not_done(path, named)
         if answer["status"] != "completed":
-            return Outcome(path, "queued", f"job {answer['job_id']}", named)
+            return TaskOutcome(path, "queued", f"job {answer['job_id']}", named)
         state, document_id = answer["outcome"], answer["document_id"]
         if state == "unchanged":
-            return Outcome(path, state, f"already document {document_id}", named)
-        return Outcome(path, state, "" if self.args.json else self._described(document_id), named)
+            return TaskOutcome(path, state, f"already document {document_id}", named)
+        return TaskOutcome(path, state, "" if self.args.json else self._described(document_id), named)
 
     def _unchanged(self, about: "Json") -> int | None:
-        """The document that has exactly this file, its tags included; None when the engine has to look."""
+        """The document with exactly this file and these tags; None if the file has to be sent."""
         if self.args.title or self.args.force_ocr:
             return None
         found = self.client.documents(source_path=about["source_path"], limit=1)["documents"]
@@ -111,7 +111,7 @@ class Adder:
         return given == held if self.args.replace_tags else set(given) <= set(held)
 
     def _nothing_waits(self) -> bool:
-        """Whether no job is under way that could still change what a path holds; asked once."""
+        """Whether no job waits or runs that could change a document; the engine is asked once."""
         if self._quiet is None:
             queue = self.client.status()["queue"]
             self._quiet = not queue["queued"] and not queue["running"]
@@ -141,7 +141,7 @@ class Adder:
         return answer if self.args.no_wait else followed(self.client, answer, tell)
 
     def _described(self, document_id: int) -> str:
-        """What became of the file, the parts that could not be read included: no page is lost in silence."""
+        """The outcome of a file, with the parts that could not be read."""
         from kb.cli.screen import plural
 
         document = self.client.document(document_id, max_chunks=0)
@@ -160,7 +160,7 @@ def _known(document_id: int) -> "Json":
 
 
 def _has(path: str, held: "Json") -> bool:
-    """Whether the file has the bytes of the document; not for one that cannot be read: sending it says why."""
+    """Whether the file has the bytes of the document; False if it cannot be read, as sending it reports why."""
     import hashlib
 
     digest = hashlib.sha256()

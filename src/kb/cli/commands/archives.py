@@ -1,4 +1,4 @@
-"""`kb backup`, `kb restore`, `kb export`: your data is yours."""
+"""`kb backup`, `kb restore` and `kb export`."""
 
 import argparse
 import os

@@ -133,7 +133,7 @@ def list_documents(args: argparse.Namespace) -> int:
 
 
 def tell_rest(shown: int, offset: int, total: int, noun: str) -> None:
-    """Say, beside the list, that it is empty or not the whole of it."""
+    """Say on stderr that the list is empty or not complete."""
     if not total:
         print(f"There are no {noun}s that match.", file=sys.stderr)
     elif shown < total:
@@ -175,7 +175,7 @@ def _list_tags(args: argparse.Namespace) -> int:
 def remove(args: argparse.Namespace) -> int:
     client = connect()
     if not args.yes:
-        # Looked up before anybody is asked: a wrong number deletes nothing.
+        # Look up all documents before the question: a wrong number deletes nothing.
         doomed = [client.document(document_id, max_chunks=0) for document_id in args.ids]
         if not _agreed(doomed):
             print("Nothing was deleted.", file=sys.stderr)
@@ -191,7 +191,7 @@ def remove(args: argparse.Namespace) -> int:
 
 
 def _remove_all(client: "SocketClient", args: argparse.Namespace) -> int:
-    """One after the other: a failure hides neither what went before it nor what comes after."""
+    """Delete one document after the other; a failure does not stop the rest."""
     from kb.cli.screen import one_line
     from kb.core.errors import KBError
 

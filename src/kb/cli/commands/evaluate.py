@@ -25,7 +25,7 @@ PAGE = 1000
 SHOWN = 10  # questions that found nothing
 
 
-class Question(NamedTuple):
+class EvalQuestion(NamedTuple):
     text: str
     relevant: dict[str, int]  # a document's id → grade
     tags: list[str]
@@ -75,7 +75,7 @@ def _content(file: str) -> str:
 
 
 def names_of(client: "SocketClient") -> dict[str, set[str]]:
-    """Everything that a document may be called by, and the documents so called."""
+    """The ids of documents by each name that a question may use for them."""
     names: dict[str, set[str]] = {}
     offset, total = 0, 1
     while offset < total:
@@ -88,7 +88,7 @@ def names_of(client: "SocketClient") -> dict[str, set[str]]:
     return names
 
 
-def read(content: str, names: dict[str, set[str]]) -> list[Question]:
+def read(content: str, names: dict[str, set[str]]) -> list[EvalQuestion]:
     from kb.core.errors import InvalidRequest
 
     questions = []
@@ -105,7 +105,7 @@ def read(content: str, names: dict[str, set[str]]) -> list[Question]:
     return questions
 
 
-def _question(given: Any, names: dict[str, set[str]]) -> Question:
+def _question(given: Any, names: dict[str, set[str]]) -> EvalQuestion:
     named = given["relevant"]
     grades = named if isinstance(named, dict) else dict.fromkeys(named, 1)
     relevant: dict[str, int] = {}
@@ -116,17 +116,17 @@ def _question(given: Any, names: dict[str, set[str]]) -> Question:
             relevant.update(dict.fromkeys(names[str(name)], int(grade)))
     if not relevant:
         raise ValueError("it names no relevant document")
-    return Question(str(given["query"]), relevant, list(given.get("tags", ())))
+    return EvalQuestion(str(given["query"]), relevant, list(given.get("tags", ())))
 
 
-def ranking(client: "SocketClient", question: Question, mode: "Mode") -> list[str]:
-    """The documents, each at the place of its best passage; copies of a passage share its place."""
+def ranking(client: "SocketClient", question: EvalQuestion, mode: "Mode") -> list[str]:
+    """The documents in the order of their best passages; copies of a passage follow it."""
     answer = client.search(question.text, top=TOP, mode=mode, tags=question.tags)
     places = [place for hit in answer["results"] for place in (hit, *hit.get("also_in", ()))]
     return list(dict.fromkeys(str(place["document_id"]) for place in places))
 
 
-def measured(questions: "Sequence[Question]", rankings: dict[str, list[list[str]]]) -> dict[str, Any]:
+def measured(questions: "Sequence[EvalQuestion]", rankings: dict[str, list[list[str]]]) -> dict[str, Any]:
     from kb.cli import measures
 
     def scores(mode: str, measure: Any) -> list[float]:

@@ -1,4 +1,4 @@
-"""`kb reindex`: have the engine make its index anew while it goes on answering."""
+"""`kb reindex`: rebuild the engine's index while it goes on answering."""
 
 import argparse
 import sys
@@ -40,6 +40,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(job: "Json") -> None:
-    """One line that is written over, and only where somebody looks at it."""
+    """Rewrite one progress line, on a terminal only."""
     if sys.stderr.isatty() and job["current_step"]:
         print(f"\r{job['current_step']}", end="", file=sys.stderr, flush=True)

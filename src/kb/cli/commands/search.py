@@ -86,7 +86,7 @@ def show(answer: dict[str, Any]) -> None:
 
 
 def show_files(answer: dict[str, Any]) -> None:
-    """One path per line, nothing else, so that other programs can take them; what has none is told beside them."""
+    """One path per line on stdout, for other programs; hits without a path are counted on stderr."""
     import sys
 
     from kb.cli.screen import escaped, one_line, plural
@@ -138,7 +138,7 @@ def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
 
 
 def copies(hit: dict[str, Any]) -> str:
-    """Where else the same text stands; in the hit's own document, only the place is named."""
+    """Where else the same text stands; in the hit's own document, without its name."""
     named = []
     for copy in hit.get("also_in", ()):
         own = copy["document_id"] == hit["document_id"]
@@ -161,7 +161,7 @@ def explained(explain: dict[str, Any]) -> str:
 
 
 def matching(query: str) -> "re.Pattern[str] | None":
-    """What to highlight: the query's words, with endings; short ones only where there is nothing longer."""
+    """A pattern of the query's words, with endings; short words only if there are no longer ones."""
     found = [part for word in _WORDS.findall(query) for part in _parts(word)]
     words = sorted(set(found), key=len, reverse=True)
     telling = [word for word in words if len(word) > 3 or not word.islower() or not word.isascii()] or words
@@ -172,7 +172,7 @@ def matching(query: str) -> "re.Pattern[str] | None":
 
 
 def _parts(word: str) -> list[str]:
-    """The word; one of a script without spaces is a whole phrase, of which every two characters may stand alone."""
+    """The word; in a script without spaces, which writes phrases as one word, each pair of characters."""
     if _UNSPACED.fullmatch(word):
         return [word, *(word[at : at + 2] for at in range(len(word) - 1))]
     return [word]

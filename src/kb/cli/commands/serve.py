@@ -1,4 +1,4 @@
-"""`kb serve`: the engine itself. The only command that imports it, and only once it is asked for."""
+"""`kb serve`: the engine. The only command that imports it, inside its function."""
 
 import argparse
 from typing import TYPE_CHECKING, Any

@@ -28,7 +28,7 @@ def register(commands: "Commands") -> None:
 
 
 def run(_args: argparse.Namespace) -> int:
-    """Neither is restarted in silence: when one ends, so does the other, and the exit code says so."""
+    """Run both until one ends, then stop the other; neither is restarted. Return the exit code."""
     import signal
     import threading
 
@@ -52,13 +52,13 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def addresses(settings: "Settings") -> dict[str, str]:
-    """The MCP server talks to the engine that is started beside it, wherever it listens."""
+    """Settings of both processes: the MCP server uses the engine that is started with it."""
     port = settings.port or free_port(settings.host)
     return {"KB_PORT": str(port), "KB_ENGINE_URL": reached(settings.host, port)}
 
 
 def free_port(host: str) -> int:
-    """Both processes must know the port before either has it, so one that is free now has to do."""
+    """A port that is free now: both processes must know it before the engine listens."""
     import socket
 
     with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -68,14 +68,14 @@ def free_port(host: str) -> int:
 def start(name: str, environment: dict[str, str]) -> "Popen[bytes]":
     import subprocess
 
-    # -P: what lies in the current folder is nobody's module.
+    # -P: no module is imported from the current folder.
     return subprocess.Popen([sys.executable, "-P", "-m", "kb.cli.main", name], env=environment)
 
 
 def stop(processes: "dict[str, Popen[bytes]]") -> None:
     import subprocess
 
-    # The MCP server first, so that no agent meets an engine that is gone.
+    # The MCP server first, so that no call of an agent finds the engine gone.
     for process in reversed(processes.values()):
         if process.poll() is None:
             process.terminate()

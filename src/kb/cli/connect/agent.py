@@ -1,7 +1,7 @@
 """A small MCP client: one session over Streamable HTTP, carried by the standard library.
 
-`kb connect` proves a configuration with it, `kb bridge` lends it to agents that only speak stdio. What goes wrong on
-the way comes out as one of the client's errors, in one sentence that names the address.
+`kb connect` proves a configuration with it, `kb bridge` lends it to agents that only speak stdio. Failures
+are raised as the client's errors, in one sentence that names the address.
 """
 
 import http.client
@@ -26,20 +26,20 @@ LONGEST_REASON = 300
 
 
 class SessionLostError(Exception):
-    """The server does not know the session any more: it was started anew."""
+    """The server no longer knows the session, as it was restarted."""
 
 
 class Conversation:
-    """What an agent does with an MCP server, however its messages travel."""
+    """What an agent does with an MCP server, over any transport."""
 
     url: str  # where the server is, for people
 
     def post(self, message: "Json") -> "Iterator[Json]":
-        """Send one message; whatever the server has to say about it, as it comes."""
+        """Send one message, and yield the server's messages about it as they arrive."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Tell the server that nobody will come back."""
+        """End the session on the server."""
         raise NotImplementedError
 
     def call(self, method: str, params: "Json") -> "Json":
@@ -53,7 +53,7 @@ class Conversation:
         raise Unavailable(f"The MCP server at {self.url} gave no answer to {method}.")
 
     def initialize(self) -> "Json":
-        """Shake hands; what the server says about itself."""
+        """Do the handshake. Return what the server says about itself."""
         about = {"name": "kb", "version": __version__}
         said = self.call("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about})
         for _ in self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}):
@@ -78,7 +78,7 @@ class McpSession(Conversation):
         self._opened_with: Json | None = None
 
     def post(self, message: "Json") -> "Iterator[Json]":
-        """When the server was started anew meanwhile, the session is opened again first: the agent need not know."""
+        """If the server was restarted meanwhile, open a new session first; the agent does not notice."""
         if message.get("method") == "initialize":
             yield from self._open(message)
             return

@@ -1,6 +1,6 @@
 """`kb bridge`: stdio on one side, the MCP server's HTTP on the other, for agents that only speak stdio.
 
-One JSON-RPC message per line comes in and goes to the server; whatever the server says comes out as lines. Requests
+One JSON-RPC message per line comes in and goes to the server; the server's messages come out as lines. Requests
 run side by side, so that a long one holds up no other and can be cancelled. Standard output carries messages only.
 """
 
@@ -25,7 +25,7 @@ class Bridge:
         self._running: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Until the agent closes its side."""
+        """Run until the agent closes its side."""
         for line in sys.stdin.buffer:
             if line.strip():
                 self._take(line)

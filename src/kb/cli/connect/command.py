@@ -95,7 +95,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 class Change:
-    """What a configuration file says, and what it shall say."""
+    """The present and the new text of a configuration file."""
 
     def __init__(self, client: "McpClient", args: argparse.Namespace, url: str, settings: "Settings") -> None:
         from kb.cli.connect.agent import McpSession
@@ -133,14 +133,14 @@ class Change:
             screen.say(screen.style(escaped(line), colour))
 
     def _hidden(self, text: str) -> str:
-        """Without keys: neither ours nor those of the servers that stand beside it."""
+        """The text without keys: neither ours nor those of other servers."""
         import re
 
         text = re.sub(r"(Bearer |KB_MCP_API_KEY\": \")[^\"'\s]+", rf"\g<1>{HIDDEN}", text)
         return text.replace(self.key, HIDDEN) if self.key else text
 
     def write(self) -> None:
-        """A backup, then the new file in one rename; nobody but the user can read a file that holds a key."""
+        """Write a backup, then the new file in one rename; only the user can read a file with a key."""
         if not self.needed:
             return
         from kb.cli.connect.files import backed_up, replaced
@@ -151,7 +151,7 @@ class Change:
         self.written = True
 
     def proven(self) -> "Proof":
-        """Read the file as the agent will, and do what it will do."""
+        """Read the file as the agent will, and try the connection."""
         from kb.cli.connect.entries import read_json, read_toml
         from kb.cli.connect.proof import proof_of
         from kb.core.errors import KBError

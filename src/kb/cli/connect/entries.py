@@ -1,7 +1,7 @@
-"""One entry put into somebody else's configuration file, with every other character of it left as it is.
+"""Put one entry into another program's configuration file, and leave every other character as it is.
 
 JSON may have comments and trailing commas, as editors allow. TOML is edited by tables. Either way the result is read
-again and must say exactly what was there plus the entry; where that cannot be had, the file is not touched.
+again and must say exactly what was there plus the entry; otherwise the file is not touched.
 """
 
 import json
@@ -24,8 +24,8 @@ class UnreadableError(Exception):
     """The text does not follow the grammar."""
 
 
-class Member(NamedTuple):
-    """One `"key": value` of an object, by its places in the text."""
+class JsonMember(NamedTuple):
+    """One `"key": value` of an object, by its positions in the text."""
 
     key: str
     start: int
@@ -34,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Object(NamedTuple):
-    members: list[Member]
+    members: list[JsonMember]
     inside: int  # just behind the brace
     last: int  # just behind the last member or its comma
     comma: bool  # whether the last member is followed by one
@@ -136,7 +136,7 @@ def _indent(text: str, root: Object) -> str:
     return line if not line.strip() else ""
 
 
-def _member(held: Object, key: str) -> Member | None:
+def _member(held: Object, key: str) -> JsonMember | None:
     found = [member for member in held.members if member.key == key]
     if len(found) > 1:
         raise UnreadableError(f"it has {key!r} twice")
@@ -146,7 +146,7 @@ def _member(held: Object, key: str) -> Member | None:
 def _object(text: str, at: int) -> Object:
     if text[at : at + 1] != "{":
         raise UnreadableError("it holds something else where an object should be")
-    members: list[Member] = []
+    members: list[JsonMember] = []
     inside = last = at + 1
     comma = False
     at = _gap(text, inside)
@@ -159,7 +159,7 @@ def _object(text: str, at: int) -> Object:
             raise UnreadableError("a colon is missing")
         value = _gap(text, colon + 1)
         last = _value_end(text, value)
-        members.append(Member(json.loads(text[at:end]), at, value, last))
+        members.append(JsonMember(json.loads(text[at:end]), at, value, last))
         at = _gap(text, last)
         comma = text[at : at + 1] == ","
         if comma:

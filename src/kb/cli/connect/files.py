@@ -1,4 +1,4 @@
-"""Files that belong to somebody else: kept before they are changed, and changed in one step."""
+"""Files of other programs: copied before they are changed, and changed in one step."""
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ PRIVATE = 0o600
 
 
 def backed_up(path: str) -> str:
-    """A copy beside the file, for its owner only; where it is."""
+    """Copy the file, readable to its owner only. Return the path of the copy."""
     copy = f"{path}.{time.strftime('%Y%m%dT%H%M%S')}.kb-backup"
     with _written(copy), open(path, "rb") as source:
         _put(copy, source.read(), PRIVATE)
@@ -20,7 +20,7 @@ def backed_up(path: str) -> str:
 
 
 def replaced(path: str, text: str, *, private: bool) -> None:
-    """The file holds the text, or what it held before; never a part of it."""
+    """Write the text to the file in one step: it never holds a part of it."""
     with _written(path):
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         mode = PRIVATE if private else os.stat(path).st_mode & 0o777

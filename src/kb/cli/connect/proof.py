@@ -1,4 +1,4 @@
-"""Whether an entry of an agent's configuration works: what the agent would do with it, done once."""
+"""The proof that an entry of an agent's configuration works: do once what the agent would do."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def proof_of(entry: "Json") -> Proof:
 
 
 def prove(agent: Conversation) -> Proof:
-    """A handshake, and a call of the first tool that takes nothing and changes nothing."""
+    """Do the handshake, and call the first tool that takes no arguments and changes nothing."""
     try:
         about = agent.initialize()["serverInfo"]
         tools = agent.call("tools/list", {})["tools"]
@@ -51,13 +51,13 @@ def prove(agent: Conversation) -> Proof:
 
 
 def _harmless(tool: "Json") -> bool:
-    """It only reads, and takes no arguments at all: the status tool of every contract."""
+    """Whether a tool only reads and takes no arguments, as the status tool of every contract."""
     read_only = (tool.get("annotations") or {}).get("readOnlyHint")
     return bool(read_only) and not tool.get("inputSchema", {}).get("properties")
 
 
 class StdioSession(Conversation):
-    """The same with a process that the agent would start."""
+    """A session with a process that the agent would start."""
 
     def __init__(self, words: list[str], env: dict[str, str]) -> None:
         self.url = " ".join(words)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kb.cli.options import add_tags, command, connect
 
 if TYPE_CHECKING:
-    from kb.cli.find import Found
+    from kb.cli.find import FoundFile
     from kb.cli.options import Commands
-    from kb.cli.outcomes import Outcome, Task
+    from kb.cli.outcomes import Task, TaskOutcome
     from kb.cli.transport import SocketClient
     from kb.core.values import Json
 
@@ -69,13 +69,13 @@ def _import_markdown(args: argparse.Namespace) -> int:
     return report.run(_task(client, one, args) for one in found)
 
 
-def _task(client: "SocketClient", found: "Found", args: argparse.Namespace) -> "Task":
+def _task(client: "SocketClient", found: "FoundFile", args: argparse.Namespace) -> "Task":
     from kb.cli.outcomes import Task
 
     path = found.path
     about = {"path": path, "source_path": os.path.realpath(path)}
 
-    def act() -> "Outcome":
+    def act() -> "TaskOutcome":
         if found.error:
             raise found.error
         return _note(client, about, args)
@@ -83,11 +83,11 @@ def _task(client: "SocketClient", found: "Found", args: argparse.Namespace) -> "
     return Task(path, about, act)
 
 
-def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "Outcome":
+def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "TaskOutcome":
     """One file as a note: the path is its identity, so that importing again updates it."""
     from kb.cli.follow import WAIT_SECONDS, followed
     from kb.cli.importing.frontmatter import tags_of
-    from kb.cli.outcomes import Outcome, not_done
+    from kb.cli.outcomes import TaskOutcome, not_done
 
     path = about["path"]
     fields, text = _read(path)
@@ -109,7 +109,7 @@ def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "O
     detail = f"document {answer['document_id']}"
     if answer["outcome"] == "kept":
         detail += " was edited in kb, and the file has not changed since (--force replaces the note)"
-    return Outcome(path, answer["outcome"], detail, about | answer)
+    return TaskOutcome(path, answer["outcome"], detail, about | answer)
 
 
 def _read(path: str) -> "tuple[Json, str]":
@@ -121,5 +121,5 @@ def _read(path: str) -> "tuple[Json, str]":
             return split(file.read())
     except OSError as wrong:
         raise InvalidRequest(f"{path} cannot be read: {wrong.strerror}.") from wrong
-    except ValueError as wrong:  # not UTF-8, or front matter that is none
+    except ValueError as wrong:  # not UTF-8, or no valid front matter
         raise InvalidRequest(f"{path} cannot be understood: {wrong}.") from wrong

@@ -19,7 +19,7 @@ NEEDED = ("title", "doc_type", "content_hash", "tags", "metadata", "source_path"
 
 
 class Exported:
-    """Nothing of it decides where a file goes: originals are copied to temporary files, by their hash."""
+    """The archive decides no path: originals are copied to temporary files."""
 
     def __init__(self, path: str, tar: tarfile.TarFile) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Exported:
             return sum(1 for line in file if line.strip())
 
     def documents(self) -> "Iterator[Json]":
-        """In the order of their ids; a line that is none ends the import."""
+        """The documents in the order of their ids; an invalid line ends the import."""
         with self._open(LINES) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip():
@@ -50,7 +50,7 @@ class Exported:
 
     @contextmanager
     def original(self, sha256: str) -> Iterator[str]:
-        """A file with the bytes of an original; there as long as it is needed."""
+        """A temporary file with the bytes of an original."""
         name = f"originals/{sha256[:2]}/{sha256}"
         if name not in self._members:
             raise NotFound("its original is not in the archive")

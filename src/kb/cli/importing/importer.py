@@ -1,16 +1,16 @@
-"""Documents put into an engine as they were in another one, over its ordinary routes.
+"""Put documents of one engine into another, over its ordinary routes.
 
-A file is added with its original, title, tags, metadata and path. A note is added with its first text and taken through
-the others, so that its versions are the same, and so is which of them its path brought. What the engine has already is
-found first: a second run changes nothing, and one that was broken off goes on where it stopped. What stands there with
-other content is left alone.
+A file is added with its original, title, tags, metadata and path. A note is added with its first text and updated with
+the others, so that its versions are the same, and also which of them its path brought. Documents that the engine has
+are recognised: a second run changes nothing, and a run after an interruption continues. Documents with the same path
+and other content are left alone.
 """
 
 import hashlib
 from typing import TYPE_CHECKING
 
 from kb.cli.follow import WAIT_SECONDS, followed, reason
-from kb.cli.outcomes import Outcome, Task, not_done
+from kb.cli.outcomes import Task, TaskOutcome, not_done
 from kb.core.errors import Conflict
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PAGE = 1000
 
 
 class NotDoneError(Exception):
-    """A job that ended without the document."""
+    """A job failed or was cancelled."""
 
     def __init__(self, answer: "Json") -> None:
         super().__init__(reason(answer))
@@ -36,14 +36,14 @@ class Importer:
         self._at_path: dict[str, Json] = {}
         self._files: dict[str, Json] = {}  # without a path, by hash
         self._notes: dict[tuple[str, frozenset[str]], list[Json]] = {}  # without a path, by text and tags
-        self._taken: set[int] = set()  # documents that stand for one of the import already
+        self._taken: set[int] = set()  # documents that are matched with one of the import
         self._look()
 
     def task(self, document: "Json", archive: "Exported") -> Task:
         name = f"{document['doc_type']} {document['source_path'] or document['title']}"
         about = {"title": document["title"], "source_path": document["source_path"]}
 
-        def act() -> Outcome:
+        def act() -> TaskOutcome:
             try:
                 is_note = document["doc_type"] == "note"
                 state, document_id = self._note(document) if is_note else self._file(document, archive)
@@ -51,12 +51,12 @@ class Importer:
                 return not_done(name, about | ended.answer)
             self._taken.add(document_id)
             told = about | {"status": "completed", "document_id": document_id, "outcome": state}
-            return Outcome(name, state, f"document {document_id}", told)
+            return TaskOutcome(name, state, f"document {document_id}", told)
 
         return Task(name, about, act)
 
     def _look(self) -> None:
-        """What the engine has, by everything that can make it the same."""
+        """List the engine's documents by all that can identify them."""
         offset = 0
         while page := self._client.documents(sort="created", order="asc", limit=PAGE, offset=offset)["documents"]:
             for held in page:
@@ -109,7 +109,7 @@ class Importer:
         return ("updated" if state == "unchanged" and texts[reached:] else state), document_id
 
     def _held_note(self, document: "Json", texts: list[str]) -> "tuple[Json | None, int]":
-        """The note as the engine has it, and how many of its versions are there."""
+        """The engine's copy of the note, and how many of its versions it has."""
         path = document["source_path"]
         for reached in range(len(texts), 0, -1):
             hash_ = hashlib.sha256(texts[reached - 1].encode()).hexdigest()
@@ -119,7 +119,7 @@ class Importer:
             else:
                 found = self._notes.get((hash_, frozenset(document["tags"])), [])
             for held in found:
-                # Earlier text counts only where it is the same step of the history: the rest can follow.
+                # An earlier text counts only at the same version: the later ones can follow.
                 if held["id"] not in self._taken and (reached == len(texts) or held["version"] == reached):
                     return held, reached
         return None, 0
@@ -127,7 +127,7 @@ class Importer:
     def _added_note(
         self, document: "Json", text: str, held: "Json | None" = None, *, more: bool = False
     ) -> tuple[str, int]:
-        """What became of the note, and its id. With `more`, other texts follow: no known note may be changed so."""
+        """Add a note. Return its outcome and id. With `more`, other texts follow, so no known note may be changed."""
         given = {
             "title": _title(document),
             "tags": document["tags"],
@@ -139,7 +139,7 @@ class Importer:
         unwanted = state != "added" and document["source_path"] is None and more
         if document_id not in self._taken and not unwanted:
             return state, document_id
-        # Two notes may have come to the same text and tags, but cannot be added so: tell them apart for a moment.
+        # Two notes may have the same text and tags, but cannot be added so: a tag tells them apart for a moment.
         mark = f"kb-import:{document['uid']}"
         given["tags"] = [*document["tags"], mark]
         state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
@@ -147,7 +147,7 @@ class Importer:
         return state, document_id
 
     def _done(self, accepted: "Json") -> tuple[str, int]:
-        """What the addition did, and the document."""
+        """The outcome of an addition, and the document's id."""
         answer = followed(self._client, accepted)
         if answer["status"] != "completed":
             raise NotDoneError(answer)
@@ -161,7 +161,7 @@ class Importer:
 
 
 def _title(document: "Json") -> str | None:
-    """The title when it was given; one that comes from the content comes from it again."""
+    """The title if it was given; the engine derives any other from the content again."""
     return document["title"] if document.get("titled", True) else None
 
 
@@ -170,6 +170,6 @@ def _complete(held: "Json", document: "Json") -> bool:
 
 
 def _metadata(document: "Json", held: "Json | None") -> "Json":
-    """Metadata to send: to a document with the same content, only what it lacks."""
+    """Metadata to send; for a document with the same content, only what it lacks."""
     there = held["metadata"] if held else {}
     return {name: value for name, value in document["metadata"].items() if name not in there}

@@ -1,7 +1,7 @@
 """A backup: one moment of the database with the originals that it names, while writing goes on.
 
 The database is copied inside one read transaction; originals are immutable and named by their hash, so they can be
-read at leisure afterwards. The manifest comes last: an archive without one is not complete.
+read later. The manifest comes last: an archive without one is not complete.
 """
 
 import json
@@ -17,7 +17,7 @@ from kb.core.errors import NotFound, Unavailable
 from kb.core.times import now
 from kb.store.backend import Database
 from kb.store.backup import export
-from kb.store.backup.tar import END, Member, data_member, file_member
+from kb.store.backup.tar import END, TarMember, data_member, file_member
 from kb.store.originals import Originals, in_use
 from kb.store.sqlite import inspect
 
@@ -26,13 +26,13 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 DATABASE = "kb.db"
 MANIFEST = "manifest.json"
-UNREADABLE = "unreadable.txt"  # what an export has to do without, a line each; only when there is anything
-MOST = 2  # archives that are made at a time: each needs room on the disk
+UNREADABLE = "unreadable.txt"  # what an export could not read, a line each; absent if there is nothing
+MOST = 2  # archives at a time: each needs room on the disk
 
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """What a backup could not hold, or holds damaged."""
+    """What is missing or damaged in a backup."""
 
     missing: list[str] = field(default_factory=list)  # originals that the database names and that were not there
     damaged: list[str] = field(default_factory=list)  # originals whose bytes changed on the disk
@@ -40,7 +40,7 @@ class Lacking:
 
 
 class Archive:
-    """An archive on its way out. Whoever sends its blocks closes it, also when nobody wants them any more."""
+    """An archive as a stream of blocks. The sender closes it, also if the receiver has gone."""
 
     def __init__(self, kind: str, blocks: Iterator[bytes], resources: ExitStack) -> None:
         self.filename = f"kb-{kind}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.tar"
@@ -66,7 +66,7 @@ class Archives:
         return self._archive("export", self._export)
 
     def _archive(self, kind: str, make: Callable[[ExitStack], Iterator[bytes]]) -> Archive:
-        """What can go wrong goes wrong here, before the first block is sent."""
+        """Prepare an archive. Errors are raised here, before the first block is sent."""
         if not self._places.acquire(blocking=False):
             raise Unavailable(f"{MOST} archives are being made already. Try again when one is done.")
         with ExitStack() as resources:
@@ -86,7 +86,7 @@ class Archives:
             log.warning("the backup holds damage: %s", sentence)
 
         def blocks() -> Iterator[bytes]:
-            members: list[Member] = []
+            members: list[TarMember] = []
             lacking = Lacking(damage=damage)
             members += filter(None, [(yield from file_member(DATABASE, copy))])
             for hash_ in originals:
@@ -97,8 +97,8 @@ class Archives:
 
         return blocks()
 
-    def _original(self, hash_: str, lacking: Lacking) -> Generator[bytes, None, Member | None]:
-        """An original, unless it is gone or its bytes changed: a backup holds nothing that it would be refused for."""
+    def _original(self, hash_: str, lacking: Lacking) -> Generator[bytes, None, TarMember | None]:
+        """The blocks of an original; none if it is gone or damaged, as a restore would refuse it."""
         name = original_name(hash_)
         try:
             if self._originals.is_sound(hash_):
@@ -128,6 +128,6 @@ def original_name(sha256: str) -> str:
     return f"originals/{sha256[:2]}/{sha256}"
 
 
-def manifest(created_at: str, members: list[Member], lacking: Lacking) -> bytes:
+def manifest(created_at: str, members: list[TarMember], lacking: Lacking) -> bytes:
     about = {"format": FORMAT, "kb_version": __version__, "created_at": created_at}
     return json.dumps(about | {"members": [asdict(m) for m in members]} | asdict(lacking), indent=1).encode()

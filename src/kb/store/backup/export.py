@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 @dataclass
 class Export:
-    """What an export holds, and what it has to do without because the database is damaged."""
+    """What an export holds, and what could not be read in a damaged database."""
 
     originals: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ def write_lines(database: Database, path: Path) -> Export:
 
 
 def write_readable_lines(database: Database, path: Path) -> Export:
-    """The same for a damaged database: each document by itself, as far as it can be read."""
+    """The same for a damaged database: each document in a transaction of its own, as far as it can be read."""
     part, next_id, failures = Export(), 1, 0
     with storage_errors(), opened(path) as file:
         while failures < LONGEST_GAP:
@@ -76,7 +76,7 @@ def write_readable_lines(database: Database, path: Path) -> Export:
 
 
 def tried(database: Database, look: Callable[..., Found], *given: Any) -> Found | None:
-    """What is found in a moment of its own, None where the database is damaged."""
+    """The result of `look` in a transaction of its own; None where the database is damaged."""
     try:
         with database.read() as tx:
             return look(tx, *given)
@@ -104,7 +104,7 @@ def rows(tx: Transaction) -> Iterator[Row]:
 
 def line(tx: Transaction, row: Row, *, tagged: bool = True) -> Json:
     document: Json = wire(documents.as_documents(tx, [row], tagged=tagged)[0])
-    document["metadata"] = json.loads(row["metadata"])  # all of it, however much an older version took
+    document["metadata"] = json.loads(row["metadata"])  # also what an older version stored beyond today's limits
     document["titled"] = bool(row["titled"])
     is_note = row["doc_type"] == "note"
     document["text"] = notes.text(tx, row["id"], row["version"]) if is_note else documents.text(tx, row["id"])

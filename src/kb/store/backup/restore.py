@@ -1,4 +1,4 @@
-"""A backup becomes a data folder again: verified to the last byte, then there as a whole or not at all.
+"""Restore a backup into a data folder: verified completely, then put in place as a whole or not at all.
 
 Nothing in the archive decides where a file goes: only names that a backup has are taken, and only plain files.
 """
@@ -16,14 +16,14 @@ from typing import IO, Any
 
 from kb.core.errors import Conflict, InvalidRequest, NotFound, StorageFull
 from kb.store.backup.archive import DATABASE, FORMAT, MANIFEST
-from kb.store.backup.tar import BLOCK, Member
+from kb.store.backup.tar import BLOCK, TarMember
 from kb.store.folder import COMPANIONS, LOCK, REPLACED, RESTORED, DataFolder, remove, sync_folder
 from kb.store.sqlite import inspect
 
 NAMES = re.compile(r"kb\.db|manifest\.json|originals/([0-9a-f]{2})/\1[0-9a-f]{62}")
-# Where a backup is unpacked and verified; a folder of this name is worth nothing.
+# Where a backup is unpacked and verified; a leftover folder of this name can be removed.
 UNPACKED = f"{RESTORED}.part"
-# What an engine keeps in its folder. Anything else is somebody's own, and is never removed.
+# What an engine keeps in its folder. Anything else belongs to the user and is never removed.
 OWN = {DATABASE, "originals", LOCK, RESTORED, UNPACKED, REPLACED, f"{REPLACED}.part", *COMPANIONS}
 
 
@@ -40,12 +40,12 @@ class Restored:
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> Restored:
     """Put a backup into place. A folder that holds something is replaced only with `force`."""
     data_dir = data_dir.absolute()
-    with storage_errors(data_dir), in_nobodys_way(data_dir, force), unpacked_in(data_dir) as part:
+    with storage_errors(data_dir), locked(data_dir, force), unpacked_in(data_dir) as part:
         done = unpack(archive, part)
-        part.rename(data_dir / RESTORED)  # from here on it will be there, whatever happens
+        part.rename(data_dir / RESTORED)  # from here on the restore is completed, also after a crash
         sync_folder(data_dir)
     folder = DataFolder(data_dir)
-    with suppress(Conflict):  # an engine that was quicker puts it into place itself
+    with suppress(Conflict):  # an engine that started meanwhile puts it into place
         folder.open()
         folder.close()
     return done
@@ -53,18 +53,18 @@ def restore(archive: Path, data_dir: Path, *, force: bool = False) -> Restored:
 
 def unpack(archive: Path, folder: Path) -> Restored:
     """Extract and verify; raises InvalidRequest when anything is not as the manifest says."""
-    extracted: dict[str, Member] = {}
+    extracted: dict[str, TarMember] = {}
     with opened(archive) as file:
         try:
             with tarfile.open(fileobj=file, mode="r|*") as tar:
                 for info in tar:
                     content = plain_file(tar, info, extracted)
-                    extracted[info.name] = Member(info.name, info.size, write(folder / info.name, content))
+                    extracted[info.name] = TarMember(info.name, info.size, write(folder / info.name, content))
         except (tarfile.TarError, EOFError) as broken:
             raise InvalidRequest(f"{archive.name} is not a complete backup: {broken}. Nothing was changed.") from broken
     about = read_manifest(folder / MANIFEST)
     extracted.pop(MANIFEST, None)
-    damaged = verified({member["name"]: Member(**member) for member in about["members"]}, extracted)
+    damaged = verified({member["name"]: TarMember(**member) for member in about["members"]}, extracted)
     for name in damaged:
         (folder / name).unlink()
     (folder / MANIFEST).unlink()
@@ -91,7 +91,7 @@ def opened(archive: Path) -> IO[bytes]:
         raise NotFound(f"{archive} cannot be read: {wrong.strerror}. Nothing was changed.") from wrong
 
 
-def plain_file(tar: tarfile.TarFile, info: tarfile.TarInfo, known: dict[str, Member]) -> IO[bytes]:
+def plain_file(tar: tarfile.TarFile, info: tarfile.TarInfo, known: dict[str, TarMember]) -> IO[bytes]:
     content = tar.extractfile(info) if info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not info.sparse else None
     if content is None or not NAMES.fullmatch(info.name) or info.name in known:
         raise InvalidRequest(f"The archive holds {info.name[:200]!r}, which no backup does. Nothing was changed.")
@@ -99,7 +99,7 @@ def plain_file(tar: tarfile.TarFile, info: tarfile.TarInfo, known: dict[str, Mem
 
 
 def write(path: Path, content: IO[bytes]) -> str:
-    """Copy to the disk itself; the sha256 of what was copied."""
+    """Copy to a synced file. Return the sha256 of the bytes."""
     digest = hashlib.sha256()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
@@ -122,8 +122,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return about
 
 
-def verified(wanted: dict[str, Member], got: dict[str, Member]) -> list[str]:
-    """Originals that are damaged in the archive; what else is wrong makes it no backup."""
+def verified(wanted: dict[str, TarMember], got: dict[str, TarMember]) -> list[str]:
+    """The names of damaged originals. Any other difference from the manifest raises InvalidRequest."""
     wrong = sorted(wanted.keys() ^ got.keys())
     if DATABASE not in got or got[DATABASE] != wanted.get(DATABASE):
         wrong.append(DATABASE)
@@ -136,7 +136,7 @@ def verified(wanted: dict[str, Member], got: dict[str, Member]) -> list[str]:
 
 
 @contextmanager
-def in_nobodys_way(data_dir: Path, force: bool) -> Iterator[None]:
+def locked(data_dir: Path, force: bool) -> Iterator[None]:
     """Hold the folder's lock, so that no engine uses it meanwhile."""
     there = {entry.name for entry in data_dir.iterdir()} if data_dir.exists() else set()
     if not there:
@@ -156,7 +156,7 @@ def in_nobodys_way(data_dir: Path, force: bool) -> Iterator[None]:
 
 @contextmanager
 def unpacked_in(data_dir: Path) -> Iterator[Path]:
-    """An empty folder inside; when something goes wrong, nothing remains of it, nor of a folder that was not there."""
+    """An empty folder inside the data folder. An error removes it, and the data folder too if that is new."""
     created = [folder for folder in (data_dir, *data_dir.parents) if not folder.exists()]
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = data_dir / UNPACKED

@@ -16,7 +16,7 @@ END = bytes(2 * RECORD)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TarMember:
     """One file of an archive."""
 
     name: str
@@ -28,8 +28,8 @@ def data_member(name: str, data: bytes) -> Iterator[bytes]:
     yield header(name, len(data)) + data + padding(len(data))
 
 
-def file_member(name: str, path: Path) -> Generator[bytes, None, Member | None]:
-    """The blocks of one file; at the end what was sent, or None when there is no such file."""
+def file_member(name: str, path: Path) -> Generator[bytes, None, TarMember | None]:
+    """Yield the blocks of one file. Return its member, or None if there is no such file."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def file_member(name: str, path: Path) -> Generator[bytes, None, Member | None]:
             digest.update(block)
             yield block
         yield padding(size)
-    return Member(name, size, digest.hexdigest())
+    return TarMember(name, size, digest.hexdigest())
 
 
 def header(name: str, size: int) -> bytes:
@@ -59,7 +59,7 @@ def padding(size: int) -> bytes:
 
 
 def exactly(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """As many bytes as the header announced; an archive that cannot keep its word breaks off."""
+    """Exactly as many bytes as the header announced; otherwise the archive breaks off."""
     left = size
     while left:
         block = file.read(min(BLOCK, left))

@@ -1,7 +1,7 @@
-"""A checksum for every row: documents, texts, full text and vectors are proven to be what was written.
+"""A checksum for every row: they prove that documents, texts, full text and vectors are as they were written.
 
 `Changes` notes which rows a transaction touches, as SQLite reports them, and stamps them before the commit, so that no
-statement can forget to. A row that is already wrong stays wrong: changing one of its columns does not make the others
+statement can omit it. A row that is already wrong stays wrong: changing one of its columns does not make the others
 right. `changed` finds the rows that are not as they were stamped.
 
 The tables in which virtual tables keep their rows are checked like any other. FTS5 itself compares its index with them.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kb.store.backend import Vector
 
-# The number that stands for a table in the file never changes.
+# The number of a table in the file never changes.
 PARTS: Final = {
     "documents": 1,
     "tags": 2,
@@ -55,7 +55,7 @@ _encoded = json.JSONEncoder(default=bytes.hex, separators=(",", ":")).encode
 
 
 class Changes:
-    """The rows that a write transaction touches. SQLite tells it of each change before it happens."""
+    """The rows that a write transaction touches, as SQLite's hook reports them before each change."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -81,7 +81,7 @@ class Changes:
         self._vectors.clear()
 
     def stamp(self) -> None:
-        """Bring the checksums up to date with what the transaction did."""
+        """Update the checksums of the rows that the transaction touched."""
         for table, rows in self._rows.items():
             self._stamp_rows(table, rows)
         if self._vectors:
@@ -120,7 +120,7 @@ def before(table: str, change: apsw.PreUpdate) -> int | str:
 
 
 def checksum(table: str, row: Sequence[Any] | None) -> int:
-    """64 bits, others for any other value in any column."""
+    """64 bits that differ if any value of the row differs."""
     values = list(row or ())
     if table in DERIVED:
         del values[DERIVED[table]]
@@ -137,7 +137,7 @@ def sums(vectors: Vector) -> NDArray[np.int64]:
 
 @cache
 def factors(count: int) -> NDArray[np.uint64]:
-    """Odd, so that no bit of a product depends on nothing."""
+    """Odd factors, so that every bit of a word changes the product."""
     return np.frombuffer(shake_128(b"kb vectors").digest(8 * count), "<u8") | np.uint64(1)
 
 
@@ -147,7 +147,7 @@ def changed(connection: apsw.Connection) -> dict[str, list[int]]:
 
 
 def lost(connection: apsw.Connection) -> dict[str, list[int]]:
-    """Rows that were stamped and are gone, likewise."""
+    """Rows that were stamped and are gone, by table, without those of virtual tables."""
     return by_table(
         {
             table: [int(id_) for (id_,) in connection.execute(LOST.format(table=table, part=part))]
@@ -176,7 +176,7 @@ def differing(connection: Any, table: str) -> list[int]:
 
 
 def one_by_one(connection: Any, table: str, part: int) -> Iterator[int]:
-    """The same for a table in which some rows cannot even be read."""
+    """The differing rows of a table in which some cannot be read."""
     for (id_,) in connection.execute(EVERY_ID.format(table=table, part=part)).fetchall():
         try:
             row = connection.execute(f"SELECT * FROM {table} WHERE rowid = ?", (id_,)).fetchone()
@@ -188,18 +188,18 @@ def one_by_one(connection: Any, table: str, part: int) -> Iterator[int]:
 
 
 def forget_lost(connection: apsw.Connection) -> None:
-    """Expect the rows that are gone no longer."""
+    """Delete the checksums of rows that are gone."""
     for table, ids in lost(connection).items():
         connection.executemany(FORGET, ((PARTS[table], id_) for id_ in ids))
 
 
 def forget_part(connection: apsw.Connection, part: int) -> None:
-    """For a virtual table that was made anew: SQLite tells nothing of rows that go with their table."""
+    """Delete all checksums of a virtual table that was made anew: SQLite reports no rows when it drops a table."""
     connection.execute("DELETE FROM checksums WHERE part = ?", (part,))
 
 
 def stamp_all(connection: apsw.Connection, wrong: Mapping[str, Sequence[int]]) -> None:
-    """Stamp what is in the file now, but for the rows that were wrong before."""
+    """Stamp every row except those that were wrong before."""
     for table, part in parts(connection).items():
         skipped = set(wrong.get(table, ()))
         rows = connection.execute(f"SELECT rowid, * FROM {table}")
@@ -207,7 +207,7 @@ def stamp_all(connection: apsw.Connection, wrong: Mapping[str, Sequence[int]]) -
 
 
 def stamp_vectors(connection: apsw.Connection) -> None:
-    """Stamp every vector that is in the file now."""
+    """Stamp every vector."""
     rows = connection.execute("SELECT chunk_id, embedding FROM chunks_vec")
     connection.executemany(
         STAMP, ((VECTORS, id_, int(sums(np.frombuffer(vector, "<f4")[None])[0])) for id_, vector in rows)

@@ -15,7 +15,7 @@ from kb.store.sqlite.fulltext import VOCABULARY
 BUSY_MS = 10_000
 
 # (name, value to set, value read back). secure_delete: what is deleted is overwritten, not merely unlinked. The file
-# may be damaged, or made by another: functions in its schema are not trusted, a damaged page is an error, and no page
+# may be damaged or crafted: functions in its schema are not trusted, a damaged page is an error, and no page
 # is mapped, as reading a mapped one beyond the file's end would end the process.
 PRAGMAS: tuple[tuple[str, str, Any], ...] = (
     ("journal_mode", "wal", "wal"),
@@ -32,11 +32,11 @@ PRAGMAS: tuple[tuple[str, str, Any], ...] = (
 
 
 def connect(path: Path) -> apsw.Connection:
-    """One connection with sqlite-vec loaded, every pragma confirmed, and a view on the vocabulary."""
+    """A connection with sqlite-vec, the pragmas (each read back) and the views of the vocabulary."""
     connection = private_file(path)
     connection.set_busy_timeout(BUSY_MS)
     load_sqlite_vec(connection)
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)  # no SQL writes what virtual tables or the schema are kept in
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)  # no SQL may write shadow tables or the schema
     for name, value, expected in PRAGMAS:
         connection.pragma(name, value)
         actual = connection.pragma(name)
@@ -63,14 +63,14 @@ def integrity_check(connection: apsw.Connection, table: str = "") -> list[str]:
 
 
 def private_file(path: Path) -> apsw.Connection:
-    """A connection to a file that only its owner may read; SQLite gives the files beside it the same permissions."""
-    with suppress(OSError):  # what is wrong, SQLite will say
+    """A connection to a file that only its owner may read. SQLite gives its log the same permissions."""
+    with suppress(OSError):  # SQLite reports the error
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return apsw.Connection(str(path))
 
 
 def copy_into(connection: apsw.Connection, path: Path) -> None:
-    """A consistent copy, in one file, of what the connection sees; inside a transaction, of that moment."""
+    """Copy what the connection sees into one consistent file; inside a transaction, that moment."""
     with closing(private_file(path)) as copy:
         copy.pragma("synchronous", "OFF")  # an unfinished copy is of no use anyway
         with copy.backup("main", connection, "main") as backup:
@@ -80,7 +80,7 @@ def copy_into(connection: apsw.Connection, path: Path) -> None:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """The edge where what SQLite raises becomes an error of ours."""
+    """Translate errors of SQLite into ours."""
     try:
         yield
     except apsw.Error as error:

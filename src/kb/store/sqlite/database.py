@@ -1,8 +1,7 @@
 """SQLite connections: one per thread, many readers, one writer at a time.
 
-Promises: WAL with `synchronous=FULL` and foreign keys on, each read back after it was set; a write transaction
-takes the lock before it begins, so it never fails half-way with "busy"; what apsw raises leaves here as an error
-of ours.
+A write transaction takes the lock before it begins, so it never fails half-way with "busy". Errors of apsw are
+translated into ours.
 """
 
 import threading
@@ -20,9 +19,9 @@ from kb.store.sqlite.checksums import Changes
 from kb.store.sqlite.connection import BUSY_MS, connect, integrity_check, translated
 from kb.store.sqlite.transaction import SQLiteTransaction, without_bytes
 
-MOST_FREE = 0.25  # of the file, and
-LEAST_WASTED = 64 * 2**20  # bytes: free space from which on it is returned to the disk
-IDLE_SECONDS = 3.0  # without a write, until the log is folded into the file
+MOST_FREE = 0.25  # of the file, and at least
+LEAST_WASTED = 64 * 2**20  # bytes are free: then a vacuum is worth it
+IDLE_SECONDS = 3.0  # without a write, until the log is truncated
 
 
 class SQLiteDatabase:
@@ -39,7 +38,7 @@ class SQLiteDatabase:
         self._listeners: list[Listener] = []
         self.changes = 0
         self.replacements = 0
-        self._vacuuming: apsw.Connection | None = None  # what a writer interrupts
+        self._vacuuming: apsw.Connection | None = None  # a writer interrupts it
         self._written = 0.0  # when the last write ended, on the monotonic clock
 
     @contextmanager
@@ -90,7 +89,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def _synchronous(self, durable: bool) -> Iterator[apsw.Connection]:
-        """Without waiting for the disk, a commit is in the log all the same, and the next one that waits covers it."""
+        """The connection; if not `durable`, its commit is written to the log without waiting for the disk."""
         connection = self._connection()
         if durable:
             yield connection
@@ -123,12 +122,12 @@ class SQLiteDatabase:
 
     @contextmanager
     def replacing(self) -> Iterator[Callable[[Path], None]]:
-        """Nothing is written meanwhile. The function puts what is in a file in the place of all that is here."""
+        """Block writers, and provide a function that replaces the whole database by the content of a file."""
         with self._writer, translated():
             yield self._replace
 
     def _replace(self, path: Path) -> None:
-        """Page by page, as a write like any other: readers go on with what they see."""
+        """Copy page by page in a write transaction: readers keep what they see."""
         with closing(apsw.Connection(str(path))) as source, closing(apsw.Connection(str(self.path))) as target:
             target.set_busy_timeout(BUSY_MS)
             target.pragma("synchronous", "FULL")
@@ -144,7 +143,7 @@ class SQLiteDatabase:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def truncate_wal(self) -> None:
-        """What a reader still needs stays in the log until the next time: nobody waits for that reader."""
+        """Do not wait for readers: what one still needs stays in the log until the next time."""
         with self._writer, translated():
             connection = self._connection()
             connection.set_busy_timeout(0)
@@ -170,7 +169,7 @@ class SQLiteDatabase:
         return free * size if free > pages * MOST_FREE and free * size > LEAST_WASTED else 0
 
     def vacuum_into(self, room: Path) -> bool:
-        """`VACUUM` itself would hold all of it in memory, as temporary tables are kept there."""
+        """A plain `VACUUM` would hold the whole database in memory, where temporary tables are kept."""
         with self.replacing() as replace:
             self._vacuuming = connection = self._connection()
             try:
@@ -190,7 +189,7 @@ class SQLiteDatabase:
         self.truncate_wal()
 
     def close(self) -> None:
-        """Close every connection; the last one folds the WAL into the file."""
+        """Close every connection; the last one merges the log into the file."""
         with self._writer, self._registry:
             for connection in self._connections:
                 connection.close()

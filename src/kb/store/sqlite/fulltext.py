@@ -19,8 +19,8 @@ from kb.store.stored import HIGHEST_ID, readable
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"
 PIECE = 2**17  # characters: a millisecond
-# What that is read from, tables of each connection's own. They have to be there before any transaction: made within one
-# that is rolled back they would go again, and with them every statement that the connection has prepared.
+# Temporary tables of each connection, made before any transaction: a rollback would remove them, and with them every
+# prepared statement.
 VOCABULARY = """
 CREATE VIRTUAL TABLE temp.chunks_fts_terms USING fts5vocab(main, chunks_fts, instance);
 CREATE VIRTUAL TABLE temp.chunks_fts_counts USING fts5vocab(main, chunks_fts, row);
@@ -58,7 +58,7 @@ class SQLiteFullText:
         found = self._connection.execute(POSTINGS, (term,)).fetchone()
         with readable("full text"):
             occurrences = parsed(found[0] if found else None)
-        occurrences.sort(kind="stable")  # they are, but nothing promises it
+        occurrences.sort(kind="stable")  # FTS5 returns them so, but does not promise it
         starts = starts_of(occurrences)
         return Postings(occurrences.take(starts), lengths_of(starts, len(occurrences)).astype(np.float32))
 
@@ -76,7 +76,7 @@ class SQLiteFullText:
 
 
 def parsed(numbers: str | None) -> NDArray[np.int64]:
-    """Whole numbers between blanks; a piece at a time, so that other threads run in between."""
+    """Parse whole numbers between blanks, a piece at a time, so that other threads can run."""
     pieces = [np.empty(0, np.int64)]
     start = 0
     while numbers and start < len(numbers):
@@ -88,7 +88,7 @@ def parsed(numbers: str | None) -> NDArray[np.int64]:
 
 
 def made_anew(connection: apsw.Connection, table: str, change: Callable[[str], str] = str) -> None:
-    """Empty a virtual table by making it again: its rows would otherwise be deleted one by one."""
+    """Drop a virtual table and create it again: deleting its rows one by one would be slow."""
     ((sql,),) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
     connection.execute(f"DROP TABLE {table}")
     connection.execute(change(str(sql)))

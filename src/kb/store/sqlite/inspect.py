@@ -1,4 +1,4 @@
-"""A database file that no engine uses, looked at before anything relies on it: in a backup, or to be restored."""
+"""Checks of a database file that no engine uses: in a backup, or before a restore."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -25,7 +25,7 @@ from kb.store.sqlite.transaction import SQLiteTransaction
 
 log = logging.getLogger(__name__)
 
-STAMPED = 4  # the migration from which on rows have checksums; later ones change rows, and stamp them again
+STAMPED = 4  # since this migration rows have checksums; later ones stamp the rows again
 RECORD = "INSERT INTO migrations (version, applied_at) VALUES (:version, :now)"
 DERIVE = """
 UPDATE documents
@@ -50,7 +50,7 @@ Segment = Callable[[str], list[str]]
 
 
 def migrate(path: Path, segment: Segment) -> None:
-    """Apply what is missing. `segment` turns text into full-text terms."""
+    """Apply the missing migrations. `segment` turns text into full-text terms."""
     with translated(), closing(connect(path)) as connection:
         done = applied(connection)
         schema.check(connection, done)
@@ -123,7 +123,7 @@ def derive_text_keys(tx: SQLiteTransaction) -> None:
 
 
 def keep_copy(connection: apsw.Connection, target: Path) -> None:
-    """A consistent copy beside the file, complete or not there at all."""
+    """Write a consistent copy beside the file, completely or not at all."""
     if target.exists():
         return
     temporary = Path(f"{target}.part")
@@ -148,7 +148,7 @@ def count_orphans(connection: apsw.Connection) -> None:
 
 
 def derive_v3(tx: SQLiteTransaction, segment: Segment) -> None:
-    """What v2 did not record: texts, offsets, full text, media types."""
+    """Derive what v2 did not record: texts, offsets, full text, media types."""
     for document in tx.rows("SELECT id, title, doc_type, source_path, created_at FROM documents ORDER BY id"):
         doc_type = document["doc_type"] if document["doc_type"] in DOC_TYPES else "text"
         text = derive_chunks(tx, document["id"], document["title"], segment)

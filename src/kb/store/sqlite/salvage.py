@@ -4,7 +4,7 @@ SQLite cannot drop a table whose pages are damaged, so nothing is mended in plac
 the truth: when one of their rows cannot be read, the file stays as it is. Indexes, full text, vectors and chunks are
 made from them: what cannot be read of those is left out, for the doctor to make again.
 
-Checksums go along with their rows. A row whose checksum cannot be read gets a new one.
+Rows keep their checksums. A row whose checksum cannot be read gets a new one.
 """
 
 import re
@@ -24,7 +24,7 @@ from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import Segment, migrate
 from kb.store.sqlite.transaction import SQLiteTransaction
 
-# What a file can do without. Jobs that cannot be read are forgotten: without a queue, nothing could be added at all.
+# Tables that may lose rows. Unreadable jobs are dropped: without a queue, nothing could be added at all.
 EXPENDABLE = {"chunks", "jobs", "meta", "line_boxes"}
 # Without those of SQLite and inside virtual tables. The new file has its own record of migrations.
 TABLES = """
@@ -56,7 +56,7 @@ class Gap:
 
 
 class TableReader:
-    """Reads a table by row id, never by an index, and goes on behind what cannot be read."""
+    """Reads a table by row id, never by an index, and skips what cannot be read."""
 
     def __init__(self, connection: apsw.Connection, table: str, names: Sequence[str]) -> None:
         self._connection = connection
@@ -64,7 +64,7 @@ class TableReader:
         self.gaps: list[Gap] = []
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Each row that can be read, after its row id."""
+        """Each readable row, with its row id first."""
         start: int | None = -(2**63)
         while start is not None:
             try:
@@ -84,7 +84,7 @@ class TableReader:
             return None
 
     def _behind(self, first: int) -> int | None:
-        """The row id from which on rows can be read again; None when there is none."""
+        """The next row id that can be read; None if there is none."""
         gap = Gap(first)
         self.gaps.append(gap)
         following = f"{self._select} WHERE _rowid_ >= ? ORDER BY _rowid_ LIMIT 1"
@@ -121,7 +121,7 @@ class SQLiteMender:
 
 
 def plain(path: Path) -> apsw.Connection:
-    """A connection that knows nothing of virtual tables: what they are kept in can be read when they cannot be used."""
+    """A connection without sqlite-vec: it reads shadow tables also if the virtual table is damaged."""
     connection = apsw.Connection(str(path))
     connection.pragma("cell_size_check", "ON")
     connection.pragma("trusted_schema", "OFF")
@@ -136,14 +136,14 @@ def gaps_in(connection: apsw.Connection, table: str) -> list[Gap]:
 
 
 def same_pages(source: apsw.Connection, room: Path) -> None:
-    """An empty file with pages of the same size: no other can take the place of the source."""
+    """Create an empty file with the page size of the source, as replacing requires it."""
     with closing(apsw.Connection(str(room))) as connection:
         connection.pragma("page_size", source.pragma("page_size"))
         connection.pragma("journal_mode", "wal")
 
 
 def copied(source: apsw.Connection, target: apsw.Connection) -> Salvage:
-    """Take over every row that can be read, as of one moment."""
+    """Copy every readable row, in one transaction."""
     target.pragma("foreign_keys", "OFF")
     source.execute("BEGIN")
     target.execute("BEGIN")
@@ -163,7 +163,7 @@ def copy_table(source: apsw.Connection, target: apsw.Connection, table: str) -> 
     for row in reader.rows():
         try:
             target.execute(insert, row)
-        except apsw.ConstraintError:  # what can be read is not what was written
+        except apsw.ConstraintError:  # the row is damaged
             reader.gaps.append(Gap(row[0], row[0]))
             continue
         if table in checksums.PARTS:
@@ -172,7 +172,7 @@ def copy_table(source: apsw.Connection, target: apsw.Connection, table: str) -> 
 
 
 def stamped(source: apsw.Connection, table: str, row_id: int, row: Sequence[Any]) -> Any:
-    """The checksum that a row was written with, None if it has none; the row's own where that cannot be read."""
+    """The stored checksum of a row, None if there is none; a new one where it cannot be read."""
     try:
         found = source.execute(checksums.STAMPED, (checksums.PARTS[table], row_id)).fetchone()
     except UNREADABLE:
@@ -186,7 +186,7 @@ def stamp(target: apsw.Connection, part: int, row_id: int, checksum: int | None)
 
 
 def copy_sequences(source: apsw.Connection, target: apsw.Connection) -> None:
-    """No id is given twice, also when the row that had it is gone."""
+    """Copy the sequences, so that no id is given twice."""
     own = set(tables(target))
     for _, name, seq in TableReader(source, "sqlite_sequence", ("name", "seq")).rows():
         if name in own:
@@ -195,7 +195,7 @@ def copy_sequences(source: apsw.Connection, target: apsw.Connection) -> None:
 
 
 def copy_fulltext(source: apsw.Connection, target: apsw.Connection) -> None:
-    """The terms of every chunk, without those that are not as they were written."""
+    """Copy the terms of every chunk, except damaged ones."""
     fulltext, known, table = SQLiteTransaction(target).fulltext, chunk_ids(target), checksums.FULLTEXT
     for _, chunk_id, *terms in TableReader(source, table, ("id", "c0", "c1", "c2")).rows():
         checksum = checksums.checksum(table, (chunk_id, *terms))
@@ -205,7 +205,7 @@ def copy_fulltext(source: apsw.Connection, target: apsw.Connection) -> None:
 
 
 def copy_vectors(source: apsw.Connection, target: apsw.Connection) -> None:
-    """Those of a thousand chunks lie in one blob; vectors that are not as they were written are left out."""
+    """Copy the vectors, a thousand of which are in one blob, except damaged ones."""
     vectors, known = SQLiteTransaction(target).vectors, chunk_ids(target)
     vectors.clear(dimensions := dimensions_of(source))
     blobs = TableReader(source, "chunks_vec_vector_chunks00", ("vectors",))
@@ -220,13 +220,13 @@ def copy_vectors(source: apsw.Connection, target: apsw.Connection) -> None:
         for at in np.flatnonzero(valid):
             chunk_id = int(ids[at])
             if chunk_id in known and vector_stamp(source, chunk_id, rows[at], sums[at]) == sums[at]:
-                known.discard(chunk_id)  # there is one of each
+                known.discard(chunk_id)  # one vector per chunk
                 vectors.add(chunk_id, rows[at])
                 stamp(target, checksums.VECTORS, chunk_id, sums[at])
 
 
 def vector_stamp(source: apsw.Connection, chunk_id: int, vector: Vector, own: int) -> Any:
-    """The checksum that a vector was written with; its own where that cannot be read and it is one of the model's."""
+    """The stored checksum of a vector; where it cannot be read, `own` if the vector has the length 1."""
     try:
         found = source.execute(checksums.STAMPED, (checksums.VECTORS, chunk_id)).fetchone()
     except UNREADABLE:

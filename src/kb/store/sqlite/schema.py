@@ -1,4 +1,4 @@
-"""Whether a database file has the schema that kb's migrations make, and nothing else.
+"""The check that a database file has exactly the schema that kb's migrations make.
 
 A file may be restored from anywhere. A trigger or a view in it would run with every statement of ours, so a file with
 anything that the migrations do not make is refused by name, before anything else reads it.
@@ -16,12 +16,12 @@ from kb.core.errors import Conflict
 from kb.store.sqlite.connection import load_sqlite_vec
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-# Tables inside virtual tables are their own affair, and they differ between versions of sqlite-vec.
+# Shadow tables are not compared: they differ between versions of sqlite-vec.
 TABLES = "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'virtual')"
 COLUMNS = "SELECT name, upper(type), pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid"
 OTHERS = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
 VIRTUAL = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"
-OWN_OF_SQLITE = ("sqlite_", "migrations")  # statistics and sequences; the record of migrations is made beside them
+OWN_OF_SQLITE = ("sqlite_", "migrations")  # SQLite's own, and the record of migrations
 
 
 def check(connection: apsw.Connection, version: int) -> None:
@@ -45,7 +45,7 @@ def check(connection: apsw.Connection, version: int) -> None:
 
 
 def things(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """Everything in the schema by kind and name, with what must be the same for it to be the thing that is meant."""
+    """Everything in the schema by kind and name, as a text to compare."""
     found: dict[tuple[str, str], str] = {}
     kind: Any
     name: Any
@@ -62,13 +62,13 @@ def things(connection: apsw.Connection) -> dict[tuple[str, str], str]:
 
 
 def normalised(sql: str) -> str:
-    """A statement without what may differ: blanks, quotes, and the size of vectors, which the model decides."""
+    """A statement without what may differ: blanks, quotes, and the size of vectors."""
     return re.sub(r"float\[\d+\]", "float[]", re.sub(r"[\s\"'`]+", " ", sql).strip().lower())
 
 
 @cache
 def expected(version: int) -> dict[tuple[str, str], str]:
-    """What a file has that the migrations up to `version` were applied to."""
+    """The schema that the migrations up to `version` make."""
     with closing(apsw.Connection(":memory:")) as connection:
         load_sqlite_vec(connection)
         for file in sorted(MIGRATIONS.glob("*.sql"))[:version]:

@@ -102,7 +102,7 @@ class SQLiteTransaction:
 
 
 def without_bytes(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The same rows. None of kb's own tables holds bytes: where there are some, a bit that says "text" has changed."""
+    """Return the rows; raise an error if one has bytes, which only a damaged file has in place of a text."""
     for row in rows:
         if bytes in map(type, row):
             raise damaged("The database has bytes in the place of a text.")

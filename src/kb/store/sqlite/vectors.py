@@ -18,7 +18,7 @@ from kb.store.stored import readable
 
 log = logging.getLogger(__name__)
 
-# One string for all of them, a tenth of the time of rows.
+# One string for all rows takes a tenth of the time.
 STAMPED = """
 SELECT group_concat(id || ' ' || checksum, ' ') FROM (SELECT id, checksum FROM checksums WHERE part = ? ORDER BY id)
 """
@@ -31,7 +31,7 @@ BLOBS = """
 SELECT c.validity, c.rowids, v.vectors
   FROM chunks_vec_chunks c JOIN chunks_vec_vector_chunks00 v ON v.rowid = c.chunk_id
 """
-# The first and the last rows: where each is said to be, the blobs that it should be in, and the row itself.
+# The first and the last rows: the recorded offset, the blobs of the block, and the row as sqlite-vec returns it.
 SOME_ROWS = """
 WITH some AS (SELECT * FROM (SELECT * FROM chunks_vec_rowids ORDER BY rowid LIMIT 3)
               UNION SELECT * FROM (SELECT * FROM chunks_vec_rowids ORDER BY rowid DESC LIMIT 3))
@@ -44,7 +44,7 @@ SELECT s.rowid, s.chunk_offset, c.rowids, v.vectors, r.embedding
 
 
 class Tally:
-    """What the ids and checksums of vectors come to: far sooner compared than each, and seldom different."""
+    """Sums of the ids and checksums of all vectors: one comparison in place of one per vector."""
 
     def __init__(self) -> None:
         self._sums = np.zeros(4, np.int64)
@@ -111,7 +111,7 @@ class SQLiteVectors:
         return list(map(int, np.setdiff1d(stamped, np.concatenate(sound) if sound else [])))
 
     def _sound_blocks(self) -> Iterator[tuple[NDArray[np.int64], Vector]]:
-        """Chunk ids with their vectors, without those that are not as they were written, or not finite."""
+        """Chunk ids with their vectors, except vectors that are damaged or not finite."""
         stamped, wanted = self._stamped()
         if not len(stamped):
             return
@@ -124,17 +124,17 @@ class SQLiteVectors:
             yield (ids, vectors) if sound.all() else (ids[sound], vectors[sound])
 
     def _stamped(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids, ascending, and the checksum of the vector of each."""
+        """Chunk ids, ascending, and the checksums of their vectors."""
         found = self._connection.execute(STAMPED, (checksums.VECTORS,)).fetchone()
         with readable("checksums"):
             pairs = parsed(found[0] if found else None).reshape(-1, 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], Vector]]:
-        """Chunk ids with their vectors, some at a time.
+        """Chunk ids with their vectors, in blocks.
 
-        sqlite-vec keeps a thousand vectors in one blob. Read as such, they come fifteen times as fast as row by row;
-        whether that still is how it keeps them is checked first, on the rows themselves.
+        sqlite-vec stores a thousand vectors in one blob. Reading blobs is fifteen times as fast as reading rows, but
+        their layout is internal to sqlite-vec: `_kept_in_blobs` checks it on some rows first.
         """
         if not self._kept_in_blobs():
             for id_, vector in self._connection.execute("SELECT chunk_id, embedding FROM chunks_vec"):
@@ -164,17 +164,17 @@ class SQLiteVectors:
 
 
 def taken_apart(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[NDArray[np.bool_], NDArray[np.int64], Vector]:
-    """Which places of a block are taken, by which chunk, and the vector of each place."""
+    """Of each slot of a block: whether it is in use, its chunk id and its vector."""
     ids = np.frombuffer(rowids, "<i8")
     valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(np.bool_)
     if len(valid) != len(ids) or not len(ids):
-        raise ValueError(f"{len(ids)} ids for {len(valid)} places")
+        raise ValueError(f"{len(ids)} ids for {len(valid)} slots")
     return valid, ids, np.frombuffer(vectors, "<f4").reshape(len(ids), -1)
 
 
 @contextmanager
 def damage_named() -> Iterator[None]:
-    """sqlite-vec has no code of its own for a table of its that is damaged, only words."""
+    """Raise our error for damage: sqlite-vec reports it as a general SQL error."""
     try:
         yield
     except apsw.SQLError as error:
