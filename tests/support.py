@@ -12,7 +12,9 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 ADDRESS = re.compile(rb"listens on (http://\S+)")
 
@@ -65,17 +67,24 @@ class Http:
 
     def ended(self, job_id: str) -> Any:
         """The job once it has ended."""
-        for _ in range(1200):
-            job = self("GET", f"/api/v1/jobs/{job_id}").json
-            if job["finished_at"]:
-                return job
-            time.sleep(0.05)
-        raise AssertionError(job)
+        return eventually(lambda: (job := self.job(job_id))["finished_at"] and job)
+
+    def job(self, job_id: str) -> Any:
+        return self("GET", f"/api/v1/jobs/{job_id}").json
 
     def search(self, query: str, **given: Any) -> Any:
         reply = self("POST", "/api/v1/search", {"query": query, **given})
         assert reply.status == 200, reply.body
         return reply.json
+
+
+def eventually(condition: Callable[[], Value], seconds: float = 60) -> Value:
+    """The first true value of a condition; a test fails if none comes in time."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds:g} seconds"
+        time.sleep(0.02)
+    return value
 
 
 class KbProcess:

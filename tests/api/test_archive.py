@@ -6,7 +6,6 @@ import json
 import socket
 import tarfile
 import threading
-import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kb.store.backup.restore import restore
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 
 def members(archive: bytes) -> dict[str, bytes]:
@@ -58,13 +57,11 @@ def test_a_backup_taken_while_others_write_is_one_moment(start_engine: StartEngi
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        while len(added) < 3:
-            time.sleep(0.01)
+        eventually(lambda: len(added) >= 3)
         archive = tmp_path / "backup.tar"
         archive.write_bytes(own("GET", "/api/v1/backup").body)
         before = len(added)
-        while len(added) < before + 2:
-            time.sleep(0.01)
+        eventually(lambda: len(added) >= before + 2)
     finally:
         stop.set()
         writer.join()
@@ -102,12 +99,7 @@ def test_nothing_remains_when_the_client_goes_away(start_engine: StartEngine, tm
         with socket.create_connection((str(address.hostname), int(address.port or 0))) as connection:
             connection.sendall(f"GET /api/v1/{route} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        for _ in range(200):
-            left = list((tmp_path / "data" / "staging").iterdir())
-            if not left:
-                break
-            time.sleep(0.05)
-        assert left == []
+        eventually(lambda: not list((tmp_path / "data" / "staging").iterdir()), 10)
     assert own("GET", "/health").status == 200
 
 

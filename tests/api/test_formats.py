@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from PIL import Image
 
 from made import docx, encoded, paragraph, pdf, picture, pptx, shape, xlsx
-from support import EngineProcess, Http, StartEngine
+from support import EngineProcess, Http, StartEngine, eventually
 
 HERON = "The grey heron stands in shallow water and waits for fish, hour after hour."
 
@@ -142,29 +141,30 @@ def test_images_and_scans_are_read(start_engine: StartEngine) -> None:
     assert (again["id"], again["processing_method"]) == (text_only["id"], "ocr")
 
 
+def crashed(engine: EngineProcess, http: Http, text: str) -> str | None:
+    """A job whose worker was killed; None if it got another one, because the worker died before it was asked."""
+    (worker,) = workers(engine)
+    os.kill(worker, signal.SIGSTOP)  # so that the job is running when the worker dies
+    job: str = http.add_file("second.pdf", pdf([text]), wait=0).json["job_id"]
+    eventually(lambda: http.job(job)["status"] == "running")
+    os.kill(worker, signal.SIGSEGV)
+    os.kill(worker, signal.SIGCONT)
+    error = http.ended(job)["error"]
+    assert error is None or error["code"] == "crashed"
+    return job if error else None
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 def test_a_worker_that_dies_fails_one_job_and_none_outlives_the_engine(start_engine: StartEngine) -> None:
     engine = start_engine(KB_OCR="rapidocr")
     http = Http(engine.url)
     add(http, "first.pdf", pdf([HERON]))
-    (worker,) = workers(engine)
-    os.kill(worker, signal.SIGSTOP)  # so that the job is running when the worker dies
-    job = http.add_file("second.pdf", pdf([HERON + " again"]), wait=0).json["job_id"]
-    while http("GET", f"/api/v1/jobs/{job}").json["status"] != "running":
-        time.sleep(0.05)
-    time.sleep(1)  # running begins a little before the worker is asked
-    os.kill(worker, signal.SIGSEGV)
-    os.kill(worker, signal.SIGCONT)
-    assert http.ended(job)["error"]["code"] == "crashed"
+    job = next(filter(None, (crashed(engine, http, f"{HERON} again {number}") for number in range(20))))
     assert http("POST", f"/api/v1/jobs/{job}/retry").status == 200
     assert http.ended(job)["status"] == "completed"
     (worker,) = workers(engine)
     engine.stop(signal.SIGKILL)
-    for _ in range(100):
-        if not Path(f"/proc/{worker}/exe").exists():
-            break
-        time.sleep(0.05)
-    assert not Path(f"/proc/{worker}/exe").exists()
+    eventually(lambda: not Path(f"/proc/{worker}/exe").exists(), 10)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
@@ -175,8 +175,7 @@ def test_cancelling_ends_the_worker_in_the_middle_of_a_page(start_engine: StartE
     (worker,) = workers(engine)
     os.kill(worker, signal.SIGSTOP)  # a page that takes for ever
     job = http.add_file("slow.pdf", pdf([HERON + " slow"]), wait=0).json["job_id"]
-    while http("GET", f"/api/v1/jobs/{job}").json["status"] != "running":
-        time.sleep(0.05)
+    eventually(lambda: http.job(job)["status"] == "running")
     assert http("POST", f"/api/v1/jobs/{job}/cancel").status == 200
     assert http.ended(job)["status"] == "cancelled"
     assert worker not in workers(engine)
@@ -186,9 +185,13 @@ def test_cancelling_ends_the_worker_in_the_middle_of_a_page(start_engine: StartE
 def test_progress_goes_page_by_page(http: Http) -> None:
     job = http.add_file("long.pdf", pdf([f"{HERON} Page number {n}. " * 8 for n in range(60)]), wait=0).json["job_id"]
     seen: list[Any] = []
-    while not (state := http("GET", f"/api/v1/jobs/{job}").json)["finished_at"]:
-        seen.append(state)
-        time.sleep(0.02)
+
+    def has_ended() -> bool:
+        seen.append(http.job(job))
+        return seen[-1]["finished_at"] is not None
+
+    eventually(has_ended)
+    state = seen.pop()
     steps = [state for state in seen if (state["current_step"] or "").startswith("Processing page ")]
     assert steps, [state["current_step"] for state in seen]
     assert all(state["total_steps"] == 60 and state["current_step"].endswith(" of 60") for state in steps)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 MULTIPART = "multipart/form-data; boundary=b"
 
@@ -310,8 +310,7 @@ def test_metadata_that_is_no_json_is_refused(http: Http, number: str) -> None:
 
 def test_a_job_that_cuts_an_endless_line_can_be_cancelled(http: Http) -> None:
     job_id = http.add_file("endless.txt", b".,;:!?-()/" * 800_000, wait=0).json["job_id"]
-    while http("GET", f"/api/v1/jobs/{job_id}").json["status"] == "queued":
-        time.sleep(0.02)
+    eventually(lambda: http.job(job_id)["status"] != "queued")
     time.sleep(1)  # cutting alone takes ten seconds
     asked = time.monotonic()
     assert http("POST", f"/api/v1/jobs/{job_id}/cancel").status == 200

@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 from .conftest import Kb
 
@@ -145,8 +145,7 @@ def test_a_file_that_has_not_changed_is_not_sent_again(start_engine: StartEngine
 def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http) -> None:
     write(kb.folder / tag, *(f"{number:02}.txt" for number in range(40)))
     process = kb.begin("add", tag, "--tags", tag, "--json")
-    while http("GET", f"/api/v1/documents?tag={tag}").json["total"] < 3:
-        pass
+    eventually(lambda: http("GET", f"/api/v1/documents?tag={tag}").json["total"] >= 3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kb.cli.importing.frontmatter import split, tags_of
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 from .conftest import Kb
 
@@ -337,8 +337,7 @@ def test_an_interrupt_says_how_to_go_on(kb: Kb, tag: str) -> None:
     for number in range(60):
         (kb.folder / f"{number:02}.md").write_text(f"Page {number} about something\n" * 3)
     process = kb.begin("import", ".", "--tags", tag)
-    while not documents(kb.url, tag):
-        pass
+    eventually(lambda: documents(kb.url, tag))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err

@@ -1,13 +1,12 @@
 """Requests that cross each other while the queue is busy: the last one accepted wins, and no file is taken away."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kb.engine.assembly import small_concurrency
-from support import EngineProcess, Http
+from support import EngineProcess, Http, eventually
 
 LONG = "\n\n".join(f"Paragraph {number} keeps the worker busy with walruses and ledgers." * 4 for number in range(80))
 
@@ -79,8 +78,7 @@ def test_deleting_a_document_while_its_new_content_is_prepared_loses_nothing_tha
     data = 3 * LONG.replace("walrus", "okapi").encode()
     first = http.add_file("growing.txt", b"short at first", at).json["document_id"]
     job_id = http.add_file("growing.txt", data, at, wait=0).json["job_id"]
-    while http("GET", f"/api/v1/jobs/{job_id}").json["completed_steps"] == 0:
-        time.sleep(0.01)
+    eventually(lambda: http.job(job_id)["completed_steps"] > 0)
     assert http("DELETE", f"/api/v1/documents/{first}").status == 200
     job = http.ended(job_id)
     assert (job["status"], job["error"]) == ("completed", None)
@@ -103,8 +101,7 @@ def test_a_file_that_was_overtaken_while_it_waited_is_not_kept(http: Http, data_
 
 def test_clearing_all_while_a_job_runs_cancels_it(http: Http) -> None:
     job_id = http.add_file("cleared.txt", 3 * LONG.replace("walrus", "gecko").encode(), wait=0).json["job_id"]
-    while http("GET", f"/api/v1/jobs/{job_id}").json["completed_steps"] == 0:
-        time.sleep(0.01)
+    eventually(lambda: http.job(job_id)["completed_steps"] > 0)
     assert http("DELETE", "/api/v1/documents?confirm=DELETE%20ALL").status == 200
     assert http.ended(job_id)["status"] == "cancelled"
     assert http("GET", "/api/v1/documents").json["total"] == 0

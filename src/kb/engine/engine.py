@@ -53,7 +53,7 @@ NO_OPTIONS = AddOptions()
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """What was put in: a file, or a note's text."""
+    """What was added: a file, or a note's text."""
 
     filename: str
     media_type: str
@@ -144,7 +144,7 @@ class Engine:
         return Removed(row["id"], row["filename"], removed)
 
     def clear(self, confirm: str) -> Cleared:
-        """Everything, for good."""
+        """Delete every document for good."""
         if confirm != CLEAR_PHRASE:
             raise InvalidRequest(
                 f"This deletes every document. Send confirm={CLEAR_PHRASE!r} to go on; nothing was deleted."
@@ -175,7 +175,7 @@ class Engine:
         return Original(row["filename"], row["media_type"], path=path)
 
     def edit_tags(self, ref: str, add: list[str], remove: list[str]) -> Document:
-        """Atomic; a change that changes nothing sets nothing."""
+        """Add and remove tags in one transaction; nothing is written if nothing changes."""
         with self._database.write() as tx:
             found = documents.get(tx, ref)
             tags = [tag for tag in found.tags if tag not in remove]
@@ -213,7 +213,7 @@ class Engine:
         return self.queue.retry(job_id)
 
     def reindex(self) -> Accepted:
-        """Make the whole index anew in the background; when that is under way already, the same job answers."""
+        """Make the whole index anew in the background, or return the job that already does."""
         with self._database.write() as tx:
             job = jobs.unfinished(tx, "reindex")
             if job is not None:

@@ -12,7 +12,7 @@ from kb.embedding.embedder import Embedder
 from kb.embedding.priority import Priority
 from kb.index import terms
 from kb.ingest.chunking import chunker
-from kb.ingest.chunking.chunker import Kind, Passage, Passages
+from kb.ingest.chunking.chunker import Kind, Slice, Slices
 from kb.ingest.extract.part import Part
 from kb.ingest.metadata import metadata_text
 from kb.store.backend import Vector
@@ -39,7 +39,7 @@ class Placed:
 class PlacedPassages:
     """The passages of a part. Each is made when its turn comes: a large part has hundreds of thousands."""
 
-    def __init__(self, part: Part, passages: Passages, title: str, offset: int) -> None:
+    def __init__(self, part: Part, passages: Slices, title: str, offset: int) -> None:
         self._part = part
         self._passages = passages
         self._title = title
@@ -170,6 +170,6 @@ def shown(title: str, text: str) -> str:
     return "" if text.lstrip("# \t").startswith(title) else title
 
 
-def anchored(where: Anchor, passage: Passage, offset: int) -> Anchor:
+def anchored(where: Anchor, passage: Slice, offset: int) -> Anchor:
     headings = chunker.SEPARATOR.join(filter(None, (where.heading, passage.heading)))
     return replace(where, heading=headings or None, start=offset + passage.start, end=offset + passage.end)

@@ -1,4 +1,4 @@
-"""How far a job is, written down as it goes: by parts where a file has several, else by passages."""
+"""The progress of a job, recorded as it goes: by parts if a file has several, else by passages."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ EVERY = 0.2  # seconds at least between two records: each is a write to the disk
 
 
 class Steps:
-    """`changed` is called after each record, so that whoever watches looks again."""
+    """`changed` is called after each record, to wake the watchers of the job."""
 
     def __init__(self, database: Database, job_id: str, changed: Callable[[], None]) -> None:
         self._database = database
@@ -21,14 +21,14 @@ class Steps:
         self._by_parts = False
 
     def part_done(self, part: Part) -> None:
-        """The next one is under way: reading it, from a scan even, is what takes the time."""
+        """Name the next part as the current step: reading it takes most of the time."""
         self._by_parts = part.total > 1
         if part.number < part.total:
             unit = part.name.split()[0]
             self._record(part.number, part.total, f"Processing {unit} {part.number + 1} of {part.total}")
 
     def embedded(self, passages: int, total: int) -> None:
-        """So many of the passages that are known are done."""
+        """Record how many of the known passages are embedded."""
         if not self._by_parts and passages < total:
             self._record(passages, total, "Generating embeddings")
 

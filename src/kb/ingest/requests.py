@@ -1,4 +1,4 @@
-"""A request to add something, and what the document that is there already means for it.
+"""A request to add something, compared with the document that is there already.
 
 Identity: with a source path, the path is the document. Without one, a file is its bytes, and a note is its text and
 tags (other tags make another note: one agent's memory never becomes another's).
@@ -61,7 +61,7 @@ def text_hash(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """The title of a note that was given none."""
+    """The title of a note that has no given one."""
     for line in text.splitlines():
         if title := line.strip().lstrip("#").strip():
             return title if len(title) <= TITLE_CHARACTERS else title[: TITLE_CHARACTERS - 1] + "…"
@@ -151,7 +151,7 @@ def settled(found: Known, request: AddRequest) -> bool:
 
 
 def must_be_read(row: Row, request: AddRequest) -> bool:
-    """Whether a file with the same bytes has to be read once more: by OCR, or because OCR may be there by now."""
+    """Whether a file with the same bytes must be read again: OCR was asked for, or failed and may work now."""
     asked = request.force_ocr and row["processing_method"] in ("text_extraction", "mixed")
     return asked or any(
         part["state"] == "failed" and "OCR" in (part["reason"] or "") for part in json.loads(row["ledger"])
@@ -159,7 +159,7 @@ def must_be_read(row: Row, request: AddRequest) -> bool:
 
 
 def title_for(found: Known | None, request: AddRequest) -> str | None:
-    """The title that was given, now or before; None when it comes from the content."""
+    """The title that this or an earlier request gave; None if it comes from the content."""
     held = found.row["title"] if found and found.row["titled"] else None
     if request.source_path is None:
         return held or request.given_title
@@ -167,7 +167,7 @@ def title_for(found: Known | None, request: AddRequest) -> str | None:
 
 
 def given_metadata(found: Known | None, request: AddRequest) -> Json:
-    """All metadata that was given, now or before: at a path, new values replace old ones; else they only fill in."""
+    """The metadata of this and earlier requests. At a path, new values replace old ones; else they only fill gaps."""
     new = request.metadata or {}
     if found is None:
         return new
@@ -179,14 +179,14 @@ def given_metadata(found: Known | None, request: AddRequest) -> Json:
 
 
 def tags_for(held: list[str], request: AddRequest) -> list[str]:
-    """Given tags are added to those that the document has, unless they are to replace them."""
+    """The tags of the document with those of the request, which are added unless they replace them."""
     if request.tags is None:
         return held
     return list(dict.fromkeys(request.tags if request.replace_tags else [*held, *request.tags]))
 
 
 def give_tags(tx: Transaction, row: Row, request: AddRequest) -> bool:
-    """Apply the tags of a request for content that is there already; whether that changed any."""
+    """Apply the tags of a request whose content is there already; return whether that changed any."""
     held = documents.tags_of(tx, [row["id"]])[row["id"]]
     tags = tags_for(held, request)
     if tags == held:
@@ -197,7 +197,7 @@ def give_tags(tx: Transaction, row: Row, request: AddRequest) -> bool:
 
 
 def supersede(tx: Transaction, request: AddRequest, found: Known, job_id: str) -> None:
-    """The path's content is what this job says: one that was accepted earlier and still waits must not replace it."""
+    """Keep jobs that were accepted earlier and still wait from replacing the content that this job confirmed."""
     if request.source_path is not None:
         documents.set_accepted(tx, found.row["id"], job_id)
         if found.same_content:

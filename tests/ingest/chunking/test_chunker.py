@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kb.core.settings import bundled_model_dir
 from kb.embedding.tokenizer import Tokenizer
 from kb.ingest.chunking.breaks import breaks, text_layout
-from kb.ingest.chunking.chunker import VERSION, Kind, Passage, chunk, context, fit_context
+from kb.ingest.chunking.chunker import VERSION, Kind, Slice, chunk, context, fit_context
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MEGABYTE = 1_000_000
@@ -33,7 +33,7 @@ def words(count: int, word: str = "word") -> str:
     return " ".join([word] * count)
 
 
-def assert_sound(text: str, found: list[Passage], budget: int) -> None:
+def assert_sound(text: str, found: list[Slice], budget: int) -> None:
     assert [p.index for p in found] == list(range(len(found)))
     edges = [0, *(edge for p in found for edge in (p.start, p.end)), len(text)]
     assert all(before <= after for before, after in pairwise(edges))

@@ -1,6 +1,6 @@
-"""The queue: rows in the database, and a way to wake who waits.
+"""The queue: rows in the database, and a way to wake workers and watchers.
 
-A job is accepted when its row is committed. Workers are woken at once; so is everybody who watches a job.
+A job is accepted when its row is committed. Workers and the watchers of a job are woken at once.
 """
 
 import threading
@@ -15,7 +15,7 @@ from kb.store import jobs
 from kb.store.backend import Database, Row, Transaction
 
 Watcher = Callable[[], None]
-LANES = ("small", "large", "index")  # making the index anew waits for nobody, and nobody for it
+LANES = ("small", "large", "index")  # a reindex delays no other job, and none delays it
 MAX_QUEUED = 10_000
 
 
@@ -30,7 +30,7 @@ class Queue:
         self._damage: tuple[KBError, int] | None = None  # and how often the database had been replaced by then
 
     def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
-        """Part of the caller's transaction: the job exists when that commits."""
+        """Add a job to the caller's transaction: it exists when that commits."""
         self._check()
         if job.status == "queued" and jobs.counts(tx).queued >= MAX_QUEUED:
             raise Unavailable(f"{MAX_QUEUED} jobs are waiting already. Try again when some are done.")
@@ -38,7 +38,7 @@ class Queue:
         tx.after_commit(lambda: self._announce(job.lane))
 
     def claim(self, lane: str, stopping: threading.Event) -> Row | None:
-        """The next job of a lane, as soon as there is one; None when it is time to stop."""
+        """Wait for the next job of a lane and take it; None once `stopping` is set."""
         while not stopping.is_set():
             seen = self._arrived[lane]
             if job := self._claimed(lane):
@@ -65,7 +65,7 @@ class Queue:
         return job
 
     def stuck(self, error: KBError) -> None:
-        """Take note that a worker cannot go on. While the database is damaged, no caller should wait for a job."""
+        """Note why a worker cannot go on: while the database is damaged, callers must not wait for a job."""
         if is_damage(error) and self.problem is None:
             self._damage = error, self._database.replacements
             with self._watching:
@@ -75,7 +75,7 @@ class Queue:
 
     @property
     def problem(self) -> str | None:
-        """Why no job can run until the database is mended, if so."""
+        """Why no job can run until the database is mended; None if jobs can run."""
         if self._damage is None or self._damage[1] != self._database.replacements:
             return None
         return self._damage[0].message
@@ -85,65 +85,58 @@ class Queue:
             raise Conflict(problem, damaged=True)
 
     def cancel(self, job_id: str) -> Job:
-        with self._database.write() as tx:
+        with self._changing(job_id) as tx:
             job = jobs.cancel(tx, job_id)
             if not job.ended:
                 tx.after_commit(lambda: self._cancelling.add(job_id))
-            tx.after_commit(lambda: self.changed(job_id))
         return job
 
     def forget(self, tx: Transaction) -> None:
-        """Part of the caller's transaction: every job ends, and none knows any longer what it was about."""
+        """End every job in the caller's transaction, and drop the payloads."""
         waiting, running = jobs.forget(tx)
         tx.after_commit(lambda: self._cancelling.update(running))
         for job_id in waiting:
             tx.after_commit(lambda job_id=job_id: self.changed(job_id))  # type: ignore[misc]
 
     def is_cancelling(self, job_id: str) -> bool:
-        """Whether somebody asked for a running job to stop."""
+        """Whether a running job was asked to stop."""
         return job_id in self._cancelling
 
     def retry(self, job_id: str) -> Job:
-        with self._database.write() as tx:
+        with self._changing(job_id) as tx:
             row = jobs.retry(tx, job_id)
             tx.after_commit(lambda: self._announce(row["lane"]))
-            tx.after_commit(lambda: self.changed(job_id))
         return jobs.as_job(row)
 
     def cancelled(self, job_id: str) -> None:
-        with self._database.write() as tx:
+        with self._changing(job_id) as tx:
             jobs.cancelled(tx, job_id)
-            tx.after_commit(lambda: self.changed(job_id))
 
     def done_with(self, job_id: str) -> None:
-        """No worker runs this job any longer, however it ended."""
+        """Note that no worker runs this job any longer."""
         self._cancelling.discard(job_id)
 
     def put_back(self, job_id: str) -> None:
-        with self._database.write() as tx:
+        with self._changing(job_id) as tx:
             jobs.put_back(tx, job_id)
-            tx.after_commit(lambda: self.changed(job_id))
 
     def move(self, job_id: str, lane: str) -> None:
-        """Have it run in another lane, as if it had not been claimed."""
-        with self._database.write() as tx:
+        """Put a job back into another lane, as if it had not been claimed."""
+        with self._changing(job_id) as tx:
             jobs.put_back(tx, job_id, lane)
             tx.after_commit(lambda: self._announce(lane))
-            tx.after_commit(lambda: self.changed(job_id))
 
     def fail(self, job_id: str, code: str, message: str) -> None:
-        with self._database.write() as tx:
+        with self._changing(job_id) as tx:
             jobs.fail(tx, job_id, code, message)
-            tx.after_commit(lambda: self.changed(job_id))
 
     def postpone(self, job_id: str, seconds: float) -> None:
-        """Have it run again, but not before some time has passed."""
-        with self._database.write() as tx:
+        """Put a job back, to be claimed after this time at the earliest."""
+        with self._changing(job_id) as tx:
             jobs.postpone(tx, job_id, seconds)
-            tx.after_commit(lambda: self.changed(job_id))
 
     def changed(self, job_id: str) -> None:
-        """Tell everybody who watches this job to look again."""
+        """Call the watchers of this job."""
         with self._watching:
             watchers = list(self._watchers.get(job_id, ()))
         for watcher in watchers:
@@ -151,7 +144,7 @@ class Queue:
 
     @contextmanager
     def watch(self, job_id: str, watcher: Watcher) -> Iterator[None]:
-        """Have `watcher` called, from any thread, whenever the job changes."""
+        """Inside, call `watcher` whenever the job changes, from any thread."""
         with self._watching:
             self._watchers[job_id].append(watcher)
         try:
@@ -161,6 +154,12 @@ class Queue:
                 self._watchers[job_id].remove(watcher)
                 if not self._watchers[job_id]:
                     del self._watchers[job_id]
+
+    @contextmanager
+    def _changing(self, job_id: str) -> Iterator[Transaction]:
+        with self._database.write() as tx:
+            yield tx
+            tx.after_commit(lambda: self.changed(job_id))
 
     def stop(self) -> None:
         with self._wake:

@@ -19,10 +19,10 @@ Run = Callable[[Row, Interrupt], None]
 
 
 class Worker:
-    """`run` does one job and records its success; what it raises is recorded here.
+    """`run` does one job and records its success; the worker records what it raises.
 
-    It is given a function to call between its steps, which waits while something else goes first, and raises when the
-    job should not go on. `concurrency` says how many jobs of a lane may run at once: one, unless it is named.
+    `run` gets a function to call between its steps, which waits while a search is running, and raises when the job
+    should not go on. `concurrency` says how many jobs of a lane may run at once: one, unless it is named.
     """
 
     def __init__(
@@ -39,13 +39,13 @@ class Worker:
         ]
 
     def start(self, *lanes: str) -> None:
-        """Begin with these lanes, or with all that have not begun yet."""
+        """Start these lanes, or all that have not started yet."""
         for lane, thread in self._threads:
             if (not lanes or lane in lanes) and not thread.is_alive() and not self.stopping.is_set():
                 thread.start()
 
     def stop(self) -> None:
-        """Take no further job; the ones that run end, or go back into the queue at their next step."""
+        """Take no further job. Running jobs end, or go back into the queue at their next step."""
         self.stopping.set()
         self._queue.stop()
         for _, thread in self._threads:
@@ -92,7 +92,7 @@ class Worker:
             self._queue.done_with(job["id"])
 
     def _failed(self, job: Row, error: Exception) -> None:
-        """What may pass (a full disk, a busy database) is tried again, each time later."""
+        """Try again later if the reason may pass (a full disk, a busy database), each time later; else fail the job."""
         if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
             wait = min(2.0 ** job["attempts"], LONGEST_WAIT)
             log.warning("job %s is tried again in %.0f s: %s", job["id"], wait, error.message)
@@ -107,7 +107,7 @@ class Worker:
         self._record(lambda: self._queue.fail(job["id"], "internal", message))
 
     def _record(self, outcome: Callable[[], None]) -> None:
-        """Write down how a job ended, as soon as the database takes it; else it runs again after a restart."""
+        """Record how a job ended as soon as the database can be written; else the job runs again after a restart."""
         while True:
             try:
                 outcome()

@@ -78,7 +78,7 @@ class Layout:
     tables: Tables = field(default_factory=Tables)
 
     def add(self, at: int, rank: Rank, level: int = 0) -> None:
-        """Note a break. What is said about the latest one again takes the place of what was said before."""
+        """Add a break; one at the same position as the latest replaces it."""
         if self.at and self.at[-1] == at:
             self.ranks[-1] = rank
             self.levels[-1] = level or self.levels[-1]
@@ -193,7 +193,7 @@ def _sentences(text: str, verbatim: Spans, interrupt: Interrupt) -> Iterator[int
 
 
 def _stops(text: str, interrupt: Interrupt) -> Iterator[tuple[int, int]]:
-    """Every mark that may end a sentence, and where what follows it begins."""
+    """Every mark that may end a sentence, with the start of the text after it."""
     done = 0
     while done < len(text):
         interrupt()

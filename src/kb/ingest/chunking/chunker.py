@@ -38,7 +38,7 @@ _LAYOUTS: dict[Kind, Callable[[str, Interrupt], Layout]] = {
 }
 _WORD_ENDS = " \t\r\n"  # to every tokenizer
 _NOT_BLANK = re.compile(r"\S")
-_TITLES = 256  # that are kept at hand
+_TITLES = 256  # that are cached
 _PACE = 0.05  # seconds between two looks at whether to stop
 _SLACK = 4  # tokens by which a slice between words may differ from its share of the whole text
 
@@ -52,15 +52,17 @@ class Tokenizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Slice:
+    """One passage, as a slice of the source."""
+
     index: int
     start: int  # the passage is source[start:end]
     end: int
     heading: str | None  # the heading path, outermost first, that all of it stands under; a table's header last
 
 
-class Passages:
-    """The passages of a text: how many there are is known, and each is made when its turn comes."""
+class Slices:
+    """The passages of a text. Their number is known; each is made when it is needed."""
 
     def __init__(self, text: str, layout: Layout) -> None:
         self._outline = _Outline(text, layout)
@@ -73,22 +75,22 @@ class Passages:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __iter__(self) -> Iterator[Passage]:
+    def __iter__(self) -> Iterator[Slice]:
         for index, (start, end) in enumerate(zip(self._starts, self._ends, strict=True)):
-            yield Passage(index, start, end, self._outline.path(start, end))
+            yield Slice(index, start, end, self._outline.path(start, end))
 
 
-def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int, interrupt: Interrupt = lambda: None) -> Passages:
+def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int, interrupt: Interrupt = lambda: None) -> Slices:
     """Cut a text. `interrupt` is called several times a second, and raises when the work should stop."""
     if not text or text.isspace():
-        return Passages("", Layout())
+        return Slices("", Layout())
     interrupt = _paced(interrupt)
     layout = _LAYOUTS[kind](text, interrupt)
     starts = array("i")
     for offsets in tokenizer.offsets_by_batch(text):
         interrupt()
         starts.frombytes(offsets[:, 0].tobytes())
-    passages = Passages(text, layout)
+    passages = Slices(text, layout)
     for begin, finish in cut(text, layout, starts, budget, interrupt):
         interrupt()
         tokens = bisect_left(starts, finish) - bisect_left(starts, begin)
@@ -102,7 +104,7 @@ def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int, interrupt: I
 
 
 def _paced(interrupt: Interrupt) -> Interrupt:
-    """Call it now and then, however often this is called."""
+    """Wrap `interrupt` so that frequent calls reach it every 50 ms at most."""
     due = 0.0
 
     def paced() -> None:
@@ -115,7 +117,7 @@ def _paced(interrupt: Interrupt) -> Interrupt:
 
 
 def context(title: str | None, heading: str | None) -> str:
-    """What is put before a passage when it is embedded: where it stands."""
+    """The title and headings that are put before a passage when it is embedded."""
     if not title or not heading:
         return title or heading or ""
     if heading == title or heading.startswith(title + SEPARATOR):
@@ -148,7 +150,7 @@ def _between_words(text: str, start: int, end: int) -> bool:
 
 
 def _fitting(text: str, start: int, end: int, tokenizer: Tokenizer, budget: int) -> Iterator[tuple[int, int]]:
-    """The span, or parts of it, each of which keeps the budget when it is tokenised alone."""
+    """The span, or parts of it that each fit the budget when tokenised alone."""
     if start == end:
         return
     piece = text[start:end]
@@ -161,7 +163,7 @@ def _fitting(text: str, start: int, end: int, tokenizer: Tokenizer, budget: int)
 
 
 class _Outline:
-    """Tells under which headings a passage stands."""
+    """Finds the headings above a passage."""
 
     def __init__(self, text: str, layout: Layout) -> None:
         self._text = text

@@ -49,7 +49,7 @@ def table_header(text: str, start: int, end: int) -> str:
 
 
 class _Reader:
-    """Takes one line after the other and notes what it means for cutting."""
+    """Reads a text line by line and notes where it may be cut."""
 
     def __init__(self, text: str) -> None:
         self._text = text

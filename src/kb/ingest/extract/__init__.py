@@ -65,7 +65,7 @@ def load(*modules: str) -> None:
 
 
 def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
-    """The parts of a file; when none of them has any text, a failure that says what was found instead."""
+    """Yield the parts of a file. If none of them has any text, raise a failure that says what was found instead."""
     module = import_module(f"{__name__}.{FORMATS[doc_type].module}")
     textless: list[Part] = []
     found = False

@@ -21,7 +21,7 @@ NOT_WRITTEN = re.compile(
 
 
 def alt_texts(properties: etree._Element) -> Iterator[str]:
-    """What an image's author wrote for those who cannot see it."""
+    """The alternative texts of images."""
     told = dict.fromkeys(
         NOT_WRITTEN.sub("", one_line(attribute(properties, name) or "")) for name in ("title", "descr")
     )

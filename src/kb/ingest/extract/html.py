@@ -59,7 +59,7 @@ def decoded(data: bytes) -> str:
         try:
             return data.decode(stated[1].decode(), errors="replace")
         except (LookupError, UnicodeError):
-            pass  # a name that nobody knows, or of something that is no encoding of text
+            pass  # an unknown name, or one of something that is no encoding of text
     return decode(data)
 
 

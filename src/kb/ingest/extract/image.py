@@ -54,7 +54,7 @@ def opened(source: Source) -> Iterator[Image.Image]:
 
 
 def upright(picture: Image.Image, pixels: int = OCR_PIXELS, mode: str = "L") -> Image.Image:
-    """Gray or coloured, with at most so many pixels, turned as the camera was held."""
+    """The image in gray or colour, with at most this many pixels, turned as the camera was held."""
     scale = (pixels / (picture.width * picture.height)) ** 0.5
     size = (max(1, int(picture.width * scale)), max(1, int(picture.height * scale)))
     if scale < 1:

@@ -7,7 +7,7 @@ from kb.ingest.extract.xml import OFF, attribute, child_value, local
 
 MAX_LEVEL = 6
 MAX_CHAIN = 20  # styles that one is based on
-SMALLEST = 2  # half points, the size that somebody might read
+SMALLEST = 2  # half points: anything smaller cannot be read
 
 
 class Styles:

@@ -24,7 +24,7 @@ DECIDES = {*INHERITED, *FINAL}
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What decides whether a text is shown, as far as an element and those around it say it."""
+    """The properties of an element and its ancestors that decide whether text is shown."""
 
     on_white: bool  # nothing is drawn that white could be seen on
     ways: set[str]  # in which texts are hidden; filled in

@@ -45,11 +45,11 @@ def one_line(text: str) -> str:
 
 
 def detail(text: str | None) -> str:
-    """What a file says about itself, in one line that is not endless."""
+    """A detail from a file's metadata, on one line of limited length."""
     return one_line((text or "")[:DETAIL_CHARACTERS])
 
 
 def real_title(text: str | None) -> str | None:
-    """The title that a file gives itself, unless it is what a program put there."""
+    """The title in a file's metadata, unless a program made it up."""
     title = detail(text)
     return None if NO_TITLE.fullmatch(title) else title

@@ -38,7 +38,7 @@ class Source:
             return file.read()
 
     def mapped(self) -> "ctypes.Array[ctypes.c_char]":
-        """The file as memory: the system reads the pages that are looked at, and takes them back when it likes."""
+        """The file as mapped memory: the system reads pages when they are used, and may drop them again."""
         with self.open() as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return (ctypes.c_char * len(pages)).from_buffer(pages)
@@ -83,7 +83,7 @@ class ReadLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read in an image, and how that went."""
+    """The text of an image, or why there is none."""
 
     text: str
     outcome: Outcome

@@ -76,7 +76,7 @@ def opened(source: Source) -> CalamineWorkbook:
 
 
 def cells(workbook: CalamineWorkbook, name: str) -> Iterator[Piece]:
-    """The cells of a sheet, table by table: tables are what empty rows part."""
+    """The cells of a sheet, table by table. Empty rows separate tables."""
     try:
         sheet = workbook.get_sheet_by_name(name)
     except WorksheetNotFound:
@@ -105,7 +105,7 @@ def merged_cells(sheet: CalamineSheet) -> dict[int, list[tuple[int, int]]]:
 
 
 def filled(texts: list[str], merged: Iterable[tuple[int, int]], left: int) -> list[str]:
-    """What is merged stands in every column that it covers: a row can be read on its own."""
+    """A row with the value of merged cells in every column that they cover, so that it can be read alone."""
     for first, last in merged if sum(map(bool, texts)) > 1 else ():  # alone, it is a title
         if 0 <= first - left < len(texts):
             for column in range(first - left + 1, min(last - left + 1, len(texts))):

@@ -24,7 +24,7 @@ def parse(data: bytes) -> etree._Element:
 
 
 def refuse_bomb(tree: etree._ElementTree) -> None:
-    """Entities made of entities: a kilobyte that stands for gigabytes. Nobody writes a document like that."""
+    """Refuse entities made of entities: a kilobyte of them can stand for gigabytes. No real document has them."""
     dtd = tree.docinfo.internalDTD
     if dtd is not None and any("&" in (entity.content or "") for entity in dtd.iterentities()):
         raise JobFailure("too_complex", "Its XML declares entities that are made of entities, as XML bombs do.")

@@ -23,7 +23,7 @@ class Pool:
         self._idle: list[Process] = []
 
     def ask(self, request: Json, payload: bytes, source: Source, interrupt: Interrupt) -> tuple[Process, Frame]:
-        """A process and its first answer; one that had ended of idleness is replaced."""
+        """Send a request to an idle or new process; return the process and its first answer."""
         while True:
             process = self._taken() or Process(self._limits, self._work, self._program)
             try:
@@ -50,7 +50,7 @@ class Pool:
             self._idle.clear()
 
     def _taken(self) -> Process | None:
-        """One that is idle and still alive; the system may have ended it when memory was short."""
+        """An idle process that is still alive: the system may have ended others when memory was short."""
         with self._lock:
             while self._idle:
                 process = self._idle.pop()

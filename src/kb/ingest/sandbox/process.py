@@ -1,4 +1,4 @@
-"""One sandboxed process, seen from the engine: started when needed, watched while it lives, killed without regret."""
+"""One sandboxed process, seen from the engine: started when needed, watched, and killed when it breaks a limit."""
 
 import os
 import select
@@ -18,7 +18,7 @@ from kb.core.errors import JobFailure
 from kb.core.values import FailureCode
 from kb.ingest.sandbox.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
 
-# -P: what lies in the current folder is nobody's module.
+# -P: no module is imported from the current folder.
 PROGRAM = (sys.executable, "-P", "-m", "kb.ingest.sandbox.program")
 TICK = 0.05  # seconds between two looks at memory, time and whether to go on
 PIECE = 2**18
@@ -45,7 +45,7 @@ class GoneError(Exception):
 
 
 class Process:
-    """Not for several threads at once. What goes wrong is a JobFailure, and then the process is gone."""
+    """For one thread at a time. Every failure is a JobFailure and ends the process."""
 
     def __init__(self, limits: Limits, work: Work, program: Sequence[str] = PROGRAM) -> None:
         self._limits = limits
@@ -76,7 +76,7 @@ class Process:
     def send(
         self, message: dict[str, Any], payload: bytes, interrupt: Callable[[], None], files: Sequence[int] = ()
     ) -> None:
-        """Ask for something; `interrupt` raises when the answer is not wanted any more.
+        """Send a request; `interrupt` raises when its answer is no longer needed.
 
         `files` are open descriptors that the process gets a copy of.
         """
@@ -93,7 +93,7 @@ class Process:
                 raise self._ended() from None
 
     def receive(self, interrupt: Callable[[], None]) -> Frame:
-        """The next answer, which is not to be trusted. The time limit counts only while this waits."""
+        """Return the next answer, unchecked. The time limit counts only while this waits."""
         deadline = time.monotonic() + self._limits.seconds
         message_bytes, payload_bytes = HEAD.unpack(self._exactly(HEAD.size, deadline, interrupt))
         if message_bytes > MESSAGE_BYTES or payload_bytes > self._limits.output_mb * 2**20:
@@ -101,7 +101,7 @@ class Process:
         return unpack(self._exactly(message_bytes + payload_bytes, deadline, interrupt), message_bytes)
 
     def kill(self) -> None:
-        """At once, whatever it does, with everything that it started."""
+        """Kill the process and all processes that it started."""
         if self.alive:
             # It may be ending by itself, and the thread that watches it be the first to know.
             with suppress(ProcessLookupError):
@@ -155,7 +155,7 @@ class Process:
         return self._failed("crashed", f"The process that read it ended by {how}.")
 
     def _ran_out(self) -> bool:
-        """Whether it said with its last words that it got no more memory."""
+        """Whether its error output says that it got no more memory."""
         assert self._popen.stderr
         last_words = self._popen.stderr.read() or b""
         return any(sign in last_words for sign in NO_MEMORY)

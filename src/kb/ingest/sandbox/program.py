@@ -32,7 +32,7 @@ OUR_OWN_FAULT = (AttributeError, NameError, TypeError, AssertionError, ImportErr
 
 
 class Pipe:
-    """The connection to the engine: what libraries print goes nowhere near it."""
+    """The connection to the engine, which nothing that libraries print can reach."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(fileno=os.dup(0))
@@ -53,7 +53,7 @@ class Pipe:
         return unpack(self._exactly(message_bytes + payload_bytes), message_bytes), files
 
     def waits(self, seconds: float) -> bool:
-        """Whether a request came within that time."""
+        """Wait this long for a request; return whether one came."""
         return bool(select.select([self._socket], [], [], seconds)[0])
 
     def _exactly(self, size: int) -> bytearray:
@@ -67,7 +67,7 @@ class Pipe:
 
 
 class RemoteOcr:
-    """Has images read in a process that holds the models, by way of the engine."""
+    """Asks the engine to have images read in the process that holds the OCR models."""
 
     def __init__(self, pipe: Pipe, missing: str | None, missing_code: FailureCode) -> None:
         self._pipe = pipe
@@ -145,7 +145,7 @@ def load(work: str, pipe: Pipe) -> Work:
 
 
 def serve(pipe: Pipe, work: Work) -> None:
-    """Answer one request, whatever comes of it."""
+    """Answer one request, also if it fails."""
     frame, files = pipe.receive()
     try:
         work.answer(json.loads(frame.message), frame.payload, files)
@@ -161,7 +161,7 @@ def main(name: str, memory_bytes: int, idle_seconds: float) -> None:
     bind(memory_bytes)
     try:
         work = load(name, pipe)
-    except Exception as error:  # noqa: BLE001 - a broken installation is the answer to whoever asks
+    except Exception as error:  # noqa: BLE001 - a broken installation is reported as the answer
         pipe.receive()
         pipe.send(failure_of(error))
         return

@@ -1,4 +1,4 @@
-"""Extraction in processes of its own: a segfault, hang or memory hog fails one job, and the next one runs at once.
+"""Extraction in separate processes: a crash, a hang or a lack of memory fails one job, and the next one runs at once.
 
 Images are read in one further process, which alone holds the OCR models and has limits of its own. It ends when
 no image came for a while, and its memory is free again. Nothing is started before the first file needs it.
@@ -43,9 +43,9 @@ class Sandbox:
     def parts(
         self, doc_type: DocType, source: Source, interrupt: Interrupt, before_ocr: Interrupt = lambda: None
     ) -> Iterator[Part]:
-        """The parts of a file. `interrupt` raises when it should stop, and is called in the middle of a page too.
+        """Yield the parts of a file. `interrupt` raises when the work should stop, even in the middle of a page.
 
-        `before_ocr` is called before an image is read, and may raise as well.
+        `before_ocr` is called before each image is read, and may raise too.
         """
         ocr = self._choose_ocr()
         request: Json = {
@@ -78,7 +78,7 @@ class Sandbox:
         except GoneError:
             raise JobFailure("crashed", "The process that read it ended in the middle.") from None
         except BaseException:
-            process.kill()  # failed or cancelled, or nobody wants the rest
+            process.kill()  # failed, cancelled, or closed before the last part
             raise
         self._pool.give_back(process)
         if isinstance(answer, Failed):
@@ -91,7 +91,7 @@ class Sandbox:
                 self._reader.kill()
 
     def _read(self, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
-        """The text in an image. What goes wrong with it is its page's failure, not the document's."""
+        """Read the text in an image. A failure concerns its page, not the whole document."""
         engine = self._choose_ocr().engine
         if engine is None:
             raise JobFailure("crashed", "The process that read it asked for OCR, which there is not.")
