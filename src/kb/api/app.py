@@ -6,7 +6,21 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from kb import __version__
-from kb.api import archives, doctor, documents, duplicates, errors, events, jobs, notes, pages, search, status, views
+from kb.api import (
+    agents,
+    archives,
+    doctor,
+    documents,
+    duplicates,
+    errors,
+    events,
+    jobs,
+    notes,
+    pages,
+    search,
+    status,
+    views,
+)
 from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
 from kb.api.limits import BodyLimit
@@ -23,6 +37,8 @@ PREFIX = "/api/v1"
 def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app = routes()
     app.state.engine = engine
+    app.state.settings = settings
+    app.state.callers = agents.Callers()
     app.state.search_threads = search.search_threads()
     app.state.streams = stream_slots()
     app.state.uploads = upload_slots()
@@ -50,8 +66,8 @@ def routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # also where the environment asks for it
     )
     errors.install(app)
-    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates, events):
-        app.include_router(module.router, prefix=PREFIX, dependencies=[KEY])
+    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates, events, agents):
+        app.include_router(module.router, prefix=PREFIX, dependencies=[KEY, agents.CALLER])
     app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)
     return app

@@ -447,6 +447,34 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """How an agent is connected."""
+
+    name: str  # what `kb connect` calls it
+    label: str
+    file: str  # its configuration on the engine's machine
+    snippet: str
+    hint: str  # what to do in the agent afterwards
+    last_call: str | None  # when it called a tool, since the engine started
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCaller:
+    """An agent that called a tool since the engine started, as it names itself."""
+
+    name: str
+    calls: int
+    last_call: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentList:
+    mcp_url: str
+    agents: list[AgentSetup]
+    callers: list[AgentCaller]  # the most recent first
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One thing that the doctor looked at."""
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from os import fstat
 from secrets import token_hex
 from typing import Any, BinaryIO
@@ -19,6 +20,8 @@ BLOCK = 2**18
 CONNECTIONS = 64
 # A connection that the engine closes while it is idle would fail the next call: let go of it before the engine's 5 s.
 KEEP_SECONDS = 4
+# The agent for which calls are made, as it named itself; the engine's page shows which agents have called.
+calling_agent: ContextVar[str] = ContextVar("calling_agent", default="")
 
 
 class Client(Calls[Awaitable[Json]]):
@@ -47,6 +50,8 @@ class Client(Calls[Awaitable[Json]]):
     async def _exchange(self, call: Call, headers: dict[str, str], content: Any) -> tuple[httpx2.Response, bytes]:
         timeout = httpx2.Timeout(call.timeout, connect=CONNECT_SECONDS).as_dict()
         sent = dict(self.engine.headers) | headers
+        if agent := calling_agent.get():
+            sent["X-KB-Agent"] = agent
         request = httpx2.Request(
             call.method, self._base + call.target, headers=sent, content=content, extensions={"timeout": timeout}
         )

@@ -34,6 +34,7 @@ from kb.core.invisible import plain
 from kb.core.values import Json
 from kb.mcp.budget import compact
 from kb.mcp.contracts.contract import Contract
+from kb.mcp.engine_client import calling_agent
 from kb.mcp.errors import SERVER_ERROR, wire_error
 from kb.mcp.resources import Resources
 from kb.mcp.tools import Caller, Refusal
@@ -95,6 +96,7 @@ class ContractServer(Server[Any]):
             raise wire_error(
                 INVALID_PARAMS, f"Unknown tool: {params.name[:100]!r}.", name=params.name[:100], tools=known
             )
+        calling_agent.set(agent_of(ctx))
         try:
             answer = await tool.call(self.contract, caller_of(ctx), params.arguments or {})
             failed = answer.get("success") is False
@@ -159,6 +161,15 @@ class CancelParams(RequestParams):
 
 class CancelNotice(NotificationParams):
     task_id: str = Field(alias="taskId", max_length=200)
+
+
+def agent_of(ctx: Context) -> str:
+    """The agent's name and version as a header can carry them; empty if it did not say."""
+    known = ctx.session.client_params
+    if known is None:
+        return ""
+    named = f"{known.client_info.name} {known.client_info.version}"[:100]
+    return named if named.isascii() and named.isprintable() else ""
 
 
 def caller_of(ctx: Context) -> Caller:

@@ -56,7 +56,7 @@ VALUES = {
 
 
 def described(parser: argparse.ArgumentParser) -> list[Command]:
-    from kb.cli.connect.clients import CLIENTS
+    from kb.core.mcp_clients import CLIENTS
 
     known = {"CLIENT": list(CLIENTS), "SHELL": ["bash", "zsh", "fish"]}
     [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from kb.cli.options import command, print_json
 
 if TYPE_CHECKING:
-    from kb.cli.connect.clients import McpClient
     from kb.cli.connect.proof import Proof
     from kb.cli.options import Commands
+    from kb.core.mcp_clients import McpClient
     from kb.core.settings import Settings
     from kb.core.values import Json
 
@@ -50,7 +50,7 @@ def register(commands: "Commands") -> None:
 def bridge(args: argparse.Namespace) -> int:
     from kb.cli.connect.agent import McpSession
     from kb.cli.connect.bridge import Bridge
-    from kb.cli.connect.clients import key_headers, mcp_url
+    from kb.core.mcp_clients import key_headers, mcp_url
     from kb.core.settings import read
 
     settings = read()
@@ -59,7 +59,7 @@ def bridge(args: argparse.Namespace) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    from kb.cli.connect.clients import CLIENTS, mcp_url
+    from kb.core.mcp_clients import CLIENTS, mcp_url
     from kb.core.settings import read
 
     if args.client is None:
@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from kb.cli.connect.clients import CLIENTS
     from kb.cli.screen import Screen
+    from kb.core.mcp_clients import CLIENTS
 
     rows = [(name, client.label, client.file()) for name, client in CLIENTS.items()]
     if args.json:

@@ -10,6 +10,7 @@ import { text } from "./strings.js";
 import { KeyGate } from "./parts/key_gate.js";
 import { Shell } from "./parts/shell.js";
 import { Empty } from "./parts/states.js";
+import { ConnectView } from "./views/connect.js";
 import { DocumentsView } from "./views/documents.js";
 import { DuplicatesView } from "./views/duplicates.js";
 import { SearchView } from "./views/search.js";
@@ -22,6 +23,7 @@ const VIEWS = [
   [/^\/tags$/, TagsView],
   [/^\/duplicates$/, DuplicatesView],
   [/^\/system$/, SystemView],
+  [/^\/connect$/, ConnectView],
 ];
 
 function Page() {

@@ -161,6 +161,19 @@ export const text = {
   reindexing: "The index is being made anew.",
   keyKept: "This browser keeps the engine's key for this tab, or for this machine if you asked for it.",
 
+  // Connect
+  connectTitle: "Connect agents",
+  connectHint: "An agent reaches kb over MCP. `kb connect` writes its configuration, keeps a backup, and proves that it works.",
+  mcpAt: "The MCP server listens at",
+  hasCalled: "Has called:",
+  notCalled: "Has not called since the engine started",
+  byHand: "By hand",
+  copy: "Copy",
+  snippetFor: (label) => `configuration of ${label}`,
+  callers: "Who has called",
+  noCallers: "No agent has called a tool since the engine started.",
+  called: (calls) => plural(calls, "call"),
+
   // Keys
   help: "Keys",
   letters: "Single letters work as keys",

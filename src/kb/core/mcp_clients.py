@@ -1,9 +1,10 @@
-"""The agents that `kb connect` knows: where each keeps its MCP servers, and how an entry looks there.
+"""The agents that `kb connect` and the page know: where each keeps its MCP servers, and how an entry looks there.
 
 What each documents is noted in docs/connect.md. An agent that speaks Streamable HTTP gets the address; one that only
 speaks stdio gets `kb bridge`, started by the interpreter that runs kb now.
 """
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -23,6 +24,20 @@ class McpClient(NamedTuple):
     entry: "Callable[[str, str], Json]"  # from address and key
     hint: str  # what to do in the agent afterwards
     form: str = "json"
+    calls_itself: str = ""  # how its name begins when it shakes hands, in lower case; unless it is the name here
+
+    def snippet(self, url: str, key: str) -> str:
+        """The configuration of an agent that has no other server."""
+        entry = self.entry(url, key)
+        if self.form == "json":
+            return json.dumps({self.section: {"kb": entry}}, indent=2)
+        lines = [f"{name} = {json.dumps(value)}" for name, value in entry.items() if isinstance(value, str)]
+        tables = [
+            f"{name} = {{ {', '.join(f'{json.dumps(key)} = {json.dumps(held)}' for key, held in value.items())} }}"
+            for name, value in entry.items()
+            if isinstance(value, dict)
+        ]
+        return "\n".join([f"[{self.section}.kb]", *lines, *tables])
 
 
 def mcp_url(settings: "Settings", contract: str | None = None) -> str:
@@ -87,6 +102,7 @@ CLIENTS = {
         "mcpServers",
         _bridged,
         "Quit and start Claude Desktop.",
+        calls_itself="claude-ai",
     ),
     "cursor": McpClient(
         "Cursor", lambda: _home(".cursor", "mcp.json"), "mcpServers", _plain, "Cursor settings, MCP, lists kb."
@@ -97,6 +113,7 @@ CLIENTS = {
         "servers",
         _typed,
         "Run the command MCP: List Servers and start kb.",
+        calls_itself="visual studio code",
     ),
     "codex": McpClient("Codex", _codex, "mcp_servers", _codex_entry, "Start codex; /mcp lists kb.", "toml"),
     "gemini": McpClient(
@@ -108,5 +125,6 @@ CLIENTS = {
         "mcpServers",
         _typed,
         "Start q chat; /mcp lists kb.",
+        calls_itself="q-dev-cli",
     ),
 }
