@@ -160,6 +160,13 @@ class RestoreBody(RequestBody):
     version: Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
+class RereadBody(RequestBody):
+    force_ocr: bool = Field(False, description="Read the pages as images, even those that have text.")
+    pages: Annotated[list[Annotated[int, Field(ge=1, le=10**9)]], Field(min_length=1, max_length=20_000)] | None = (
+        Field(None, description="Only these; the others are read as they were. All unless given.")
+    )
+
+
 class QueryString(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

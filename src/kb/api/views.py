@@ -6,12 +6,14 @@ from typing import Annotated, TypeVar
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.follow import ended
 from kb.api.limits import Slots
 from kb.api.responses import Answer
-from kb.api.schemas import BoxesQuery, ImageQuery, TableQuery
-from kb.core.values import PageBoxes, TableWindow
+from kb.api.schemas import BoxesQuery, ImageQuery, RereadBody, TableQuery, Wait
+from kb.core.values import Accepted, PageBoxes, TableWindow
 
 router = APIRouter(prefix="/documents", tags=["documents"])
 
@@ -87,3 +89,16 @@ async def table(
 ) -> Response:
     """The cells that a citation of a workbook names, with some rows and columns around them."""
     return Answer(await request.app.state.turns.run(lambda: engine.views.table(id, query.sheet, query.range)))
+
+
+@router.post("/{id}/reread", status_code=202, response_model=Accepted, responses=errors(404, 409))
+async def reread(engine: EngineOf, id: Ref, body: RereadBody, query: Wait) -> Response:  # noqa: A002
+    """Read the stored original again, by OCR if asked to. The document keeps its id, version, tags and metadata.
+
+    Its text is replaced when the job ends well; until then, and if it fails, the old one stays.
+    """
+    accepted = await run_in_threadpool(lambda: engine.reread(id, force_ocr=body.force_ocr, pages=body.pages))
+    if query.wait:
+        job = await ended(engine, accepted.job_id, query.wait)
+        accepted = Accepted(job.id, job.status, accepted.document_id, outcome=job.outcome)
+    return Answer(accepted, status_code=202)

@@ -102,6 +102,9 @@ class Engine:
     def add_file(self, staged: Staged, filename: str, options: AddOptions = NO_OPTIONS) -> Accepted:
         return self._intake.add_file(staged, filename, options)
 
+    def reread(self, ref: str, *, force_ocr: bool, pages: list[int] | None) -> Accepted:
+        return self._intake.reread(ref, force_ocr=force_ocr, pages=pages)
+
     # Searching
 
     def search(self, request: SearchRequest) -> SearchAnswer:

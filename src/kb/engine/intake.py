@@ -11,7 +11,8 @@ from kb.engine.jobs.queue import Queue
 from kb.ingest.extract import detect
 from kb.ingest.notes import check_note_text
 from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
-from kb.store import jobs
+from kb.ingest.reread import reread_request
+from kb.store import documents, jobs
 from kb.store.backend import Database, Row
 from kb.store.originals import Originals, Staged
 
@@ -43,6 +44,17 @@ class Intake:
         )
         staged.sync()
         return self._accept(request, keep=lambda: self._originals.keep(staged))
+
+    def reread(self, ref: str, *, force_ocr: bool, pages: list[int] | None) -> Accepted:
+        """Queue a job that reads the original of a document once more."""
+        with self._database.read() as tx:
+            row = documents.find(tx, ref)
+        request = reread_request(row, force_ocr=force_ocr, pages=pages)
+        self._originals.verified(request.content_hash)
+        job_id = str(uuid.uuid4())
+        with self._database.write() as tx:
+            self._queue.submit(tx, queued_job(job_id, request))
+        return Accepted(job_id, "queued", row["id"])
 
     def _accept(self, request: AddRequest, keep: Callable[[], None] = lambda: None) -> Accepted:
         """Queue the request, unless the document is what it asks for or must not be replaced by it.
@@ -85,7 +97,8 @@ def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:
 
 def is_slow(request: AddRequest) -> bool:
     """Whether the job would delay small ones: a large file, or one that needs OCR."""
-    return request.size_bytes >= LARGE_FILE or request.doc_type == "image" or request.force_ocr
+    by_ocr = request.doc_type == "image" or request.force_ocr or bool(request.ocr_pages)
+    return by_ocr or request.size_bytes >= LARGE_FILE
 
 
 def finished_job(job_id: str, request: AddRequest, row: Row, outcome: AddOutcome) -> jobs.NewJob:

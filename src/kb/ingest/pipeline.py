@@ -150,7 +150,12 @@ class Pipeline:
         if request.is_note:
             yield Part("text", request.text or "")
             return
-        source = Source(self._originals.verified(request.content_hash), request.filename or "", request.force_ocr)
+        source = Source(
+            self._originals.verified(request.content_hash),
+            request.filename or "",
+            request.force_ocr,
+            frozenset(request.ocr_pages or ()),
+        )
 
         def before_ocr() -> None:
             """OCR takes seconds a page: a scan that looked like a small file must not delay small jobs."""
@@ -164,7 +169,9 @@ class Pipeline:
         if not documents.exists(tx, document_id) or not stands(draft, found, request):
             raise MovedError
         held = documents.tags_of(tx, [document_id])[document_id]
-        self._publisher.publish(tx, draft.revision, content_of(draft, request, found, job["seq"]))
+        # Reading again brings no new content: an addition that was accepted before and waits still replaces it.
+        accepted = found.row["accepted"] if found and request.document_id is not None else job["seq"]
+        self._publisher.publish(tx, draft.revision, content_of(draft, request, found, accepted))
         if found is not None:
             self._let_go(tx, found.row["content_hash"], found.row["doc_type"])
         documents.set_tags(tx, document_id, tags_for(held, request))
@@ -194,6 +201,8 @@ def answers(found: Known, job: Row, request: AddRequest) -> bool:
 
     Raises JobFailure if the document was edited in kb meanwhile: then it is not replaced.
     """
+    if request.document_id is not None:
+        return False
     if found.row["accepted"] > job["seq"]:
         return True
     if found.refusal:

@@ -9,8 +9,10 @@ changes from a note to a file or back.
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
+from kb.core.errors import JobFailure, NotFound
 from kb.core.values import AddOptions, AddOutcome, DocType, Json
 from kb.store import documents, notes
 from kb.store.backend import Row, Transaction
@@ -28,6 +30,8 @@ class AddRequest(AddOptions):
     size_bytes: int
     text: str | None = None  # a note's; a file's bytes lie among the originals
     filename: str | None = None
+    document_id: int | None = None  # read the original of this document once more: nothing is added
+    ocr_pages: list[int] | None = None  # that are read by OCR even if they have text
 
     @property
     def is_note(self) -> bool:
@@ -88,6 +92,8 @@ class Known:
 
 
 def known(tx: Transaction, request: AddRequest) -> Known | None:
+    if request.document_id is not None:
+        return Known(document_to_reread(tx, request.document_id, request.content_hash), same_content=True)
     if request.source_path is not None:
         row = documents.at_path(tx, request.source_path)
         return None if row is None else compared(tx, row, request)
@@ -96,6 +102,15 @@ def known(tx: Transaction, request: AddRequest) -> Known | None:
         held = documents.tags_of(tx, [row["id"] for row in candidates])
         candidates = [row for row in candidates if set(held[row["id"]]) == set(request.tags or ())]
     return Known(candidates[0], same_content=True) if candidates else None
+
+
+def document_to_reread(tx: Transaction, document_id: int, content_hash: str) -> Row:
+    """Raises JobFailure if the document was deleted, or has other bytes by now."""
+    with suppress(NotFound):
+        row = documents.find(tx, document_id)
+        if row["content_hash"] == content_hash:
+            return row
+    raise JobFailure("conflict", f"Document {document_id} was deleted or has other content by now. Nothing was read.")
 
 
 def compared(tx: Transaction, row: Row, request: AddRequest) -> Known:
@@ -152,6 +167,8 @@ def settled(found: Known, request: AddRequest) -> bool:
 
 def must_be_read(row: Row, request: AddRequest) -> bool:
     """Whether a file with the same bytes must be read again: OCR was asked for, or failed and may work now."""
+    if request.document_id is not None:
+        return True
     asked = request.force_ocr and row["processing_method"] in ("text_extraction", "mixed")
     return asked or any(
         part["state"] == "failed" and "OCR" in (part["reason"] or "") for part in json.loads(row["ledger"])

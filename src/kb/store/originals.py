@@ -29,13 +29,18 @@ STAGED_FILES = 4  # how many files of the greatest size may be on their way in a
 SHA256 = re.compile("[0-9a-f]{64}")
 
 OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'"
-OF_JOBS = "SELECT payload FROM jobs WHERE kind = 'file' AND payload IS NOT NULL"
+# A job that reads the original of a document again needs it only as long as that document is there.
+OF_JOBS = """
+SELECT payload FROM jobs
+ WHERE kind = 'file' AND payload IS NOT NULL AND json_extract(payload, '$.document_id') IS NULL
+"""
 # By a document, or by a job that is not done with it: also one that could be retried.
 IS_NAMED = """
 SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note')
     OR EXISTS (SELECT 1 FROM jobs
                 WHERE status IN ('queued', 'running', 'failed', 'cancelled') AND kind = 'file'
-                  AND json_extract(payload, '$.content_hash') = :hash)
+                  AND json_extract(payload, '$.content_hash') = :hash
+                  AND json_extract(payload, '$.document_id') IS NULL)
 """
 
 

@@ -4,6 +4,7 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -45,7 +46,7 @@ def sandbox() -> Iterator[Sandbox]:
 def extract(sandbox: Sandbox, tmp_path: Path) -> Extract:
     """A file's parts, read in the sandbox as the format that its content says."""
 
-    def run(data: bytes, name: str = "file", **given: bool) -> list[Part]:
+    def run(data: bytes, name: str = "file", **given: Any) -> list[Part]:
         path = tmp_path / "original"
         path.write_bytes(data)
         doc_type = detect(data[:65536], data[-65536:], name).doc_type

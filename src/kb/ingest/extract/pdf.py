@@ -100,7 +100,8 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
     try:
         own, hidden = own_text(page)
         text = LINE.join(filter(None, (own, *notes)))
-        if not source.force_ocr and not is_scan(page, own):
+        forced = source.force_ocr or index + 1 in source.ocr_pages
+        if not forced and not is_scan(page, own):
             return PageText(text, Outcome() if text else EMPTY, hidden)
         image = rendered(page)
         found = ocr.read(image)

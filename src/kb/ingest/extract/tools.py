@@ -28,6 +28,7 @@ class Source:
     file: Path | int
     name: str  # as it was called when it was added
     force_ocr: bool = False  # read every page as an image, even one that has text
+    ocr_pages: frozenset[int] = frozenset()  # read these pages as images, even if they have text
 
     def open(self) -> BinaryIO:
         """The file, to be read from its start; each call has a position of its own."""

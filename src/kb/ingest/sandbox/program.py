@@ -101,7 +101,7 @@ class Extraction:
         load_all()
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None:  # noqa: ARG002
-        source = Source(files[0], request["name"], request["force_ocr"])
+        source = Source(files[0], request["name"], request["force_ocr"], frozenset(request["ocr_pages"]))
         ocr = RemoteOcr(self._pipe, request["ocr_missing"], request["ocr_missing_code"])
         for part in parts(request["doc_type"], source, ocr):
             self._pipe.send({"kind": "part", "part": part.message()}, part.text.encode("utf-8", "replace"))

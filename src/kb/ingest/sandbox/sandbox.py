@@ -52,6 +52,7 @@ class Sandbox:
             "doc_type": doc_type,
             "name": source.name,
             "force_ocr": source.force_ocr,
+            "ocr_pages": sorted(source.ocr_pages),
             "ocr_missing": ocr.missing,
             "ocr_missing_code": ocr.missing_code,
         }

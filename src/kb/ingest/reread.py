@@ -1,0 +1,40 @@
+"""A request to read the original of a document once more: by OCR, or because reading has become better since."""
+
+import json
+import re
+
+from kb.core.errors import InvalidRequest
+from kb.ingest.requests import AddRequest
+from kb.store.backend import Row
+
+PAGE = re.compile(r"page (\d+)")  # in a ledger
+
+
+def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None) -> AddRequest:
+    """For all pages, or for some: then the others are read as they were, by OCR or not."""
+    if row["doc_type"] == "note":
+        raise InvalidRequest(f"Document {row['id']} is a note: it has no original that could be read again.")
+    if row["doc_type"] == "image" and pages == [1]:
+        pages = None
+    return AddRequest(
+        doc_type=row["doc_type"],
+        media_type=row["media_type"],
+        content_hash=row["content_hash"],
+        size_bytes=row["size_bytes"],
+        filename=row["filename"],
+        document_id=row["id"],
+        force_ocr=force_ocr and pages is None,
+        ocr_pages=None if pages is None else sorted(pages_by_ocr(row, set(pages), force_ocr=force_ocr)),
+    )
+
+
+def pages_by_ocr(row: Row, wanted: set[int], *, force_ocr: bool) -> set[int]:
+    """The pages that OCR has to read, whatever text they have of their own."""
+    states = {
+        int(found[1]): entry["state"] for entry in json.loads(row["ledger"]) if (found := PAGE.fullmatch(entry["part"]))
+    }
+    if beyond := sorted(wanted - states.keys()):
+        counted = "1 page" if len(states) == 1 else f"{len(states)} pages"
+        raise InvalidRequest(f"There is no page {beyond[0]}: document {row['id']} has {counted}.", pages=len(states))
+    others = {page for page, state in states.items() if state == "ocr"} - wanted
+    return others | wanted if force_ocr else others
