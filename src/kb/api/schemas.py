@@ -95,6 +95,11 @@ class SearchBody(RequestBody):
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         None, description="Budget for the returned text."
     )
+    facets: bool = Field(
+        False,
+        description="Count the documents within the filter that hold a word of the question, by type, tag (the 1,000 "
+        "most frequent) and month of `created_at`: all of them, not only those among the results.",
+    )
     explain: bool = Field(False, description="Say what each leg thought of each result.")
 
     def request(self) -> SearchRequest:
@@ -119,6 +124,7 @@ class SearchBody(RequestBody):
             min_score=self.min_score,
             max_tokens=self.max_tokens,
             explain=self.explain,
+            facets=self.facets,
         )
 
 

@@ -280,6 +280,7 @@ class SearchRequest:
     min_score: float = 0.0
     max_tokens: int | None = None  # budget for the returned text
     explain: bool = False
+    facets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +337,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Facets:
+    """Documents that hold a word of the question, within the filter, counted."""
+
+    type: dict[str, int]
+    tag: dict[str, int]  # the 1,000 most frequent
+    month: dict[str, int]  # of `created_at`, as "2026-11"; the newest first
+
+
+@dataclass(frozen=True, slots=True)
 class SearchAnswer:
     query: str
     mode: Mode
@@ -343,6 +353,7 @@ class SearchAnswer:
     total: int  # results returned
     took_ms: float
     notice: str | None = absent()  # why there is nothing, or less than expected
+    facets: Facets | None = absent()
 
 
 TENTHS = 10  # edges of lines are whole numbers, in tenths of a point or pixel

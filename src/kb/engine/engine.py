@@ -112,7 +112,7 @@ class Engine:
         with self._priority.search():
             found = self._searcher.search(request)
         took = round((time.perf_counter() - started) * 1000, 3)
-        return SearchAnswer(request.query, request.mode, found.hits, len(found.hits), took, found.notice)
+        return SearchAnswer(request.query, request.mode, found.hits, len(found.hits), took, found.notice, found.facets)
 
     # Documents
 

@@ -14,8 +14,8 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.core.arrays import level_of
-from kb.index.chunk_index import ChunkIndex
+from kb.core.arrays import level_of, nonzero
+from kb.index.chunk_index import ChunkIndex, DocOrds
 from kb.index.kernels import Counts, Indices, Rows, Totals, kernels
 from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, ResolvedPostings
 from kb.index.terms import STOP_WORDS
@@ -67,6 +67,11 @@ class Keywords:
         """Number of chunks with any of the terms, within the scope or not."""
         held = [at.rows for at in self.terms.values()]
         return len(np.unique(np.concatenate(held))) if held else 0
+
+    @property
+    def doc_ords(self) -> DocOrds:
+        """Every document of the scope in which any term occurs."""
+        return nonzero(self._whole > 0)
 
     def scores(self, rows: Rows) -> Scores:
         """Score of each row; 0 if no term occurs."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kb.core.errors import KBError, is_damage
 from kb.core.metadata import remark
-from kb.core.values import Hit, SearchRequest
+from kb.core.values import Facets, Hit, SearchRequest
 from kb.core.wire import wire
 from kb.embedding.embedder import Embedder
 from kb.embedding.tokenizer import Tokens
@@ -29,6 +29,7 @@ from kb.index.sign_bits import ParallelScan
 from kb.index.terms import query_terms
 from kb.search import fusion
 from kb.search.explain import Explained
+from kb.search.facets import FacetIndex
 from kb.search.filter_scope import Scope, Scopes
 from kb.search.hits import Copies, Passages
 from kb.search.keyword import KeywordIndex, Keywords
@@ -71,6 +72,7 @@ class Words(NamedTuple):
 class Found:
     hits: list[Hit]
     notice: str | None
+    facets: Facets | None = None
 
 
 class Question:
@@ -114,6 +116,7 @@ class Searcher:
         self._scan = ParallelScan()
         self._scopes = Scopes(database)
         self._passages = Passages(database)
+        self._facets = FacetIndex(database)
 
     @property
     def cached_postings(self) -> int:
@@ -139,11 +142,21 @@ class Searcher:
             if not vanished:
                 break
             self._database.settle()
+        if request.facets:
+            found = replace(found, facets=self._count(request, question, words, changes))
         if words.damaged:
             return replace(found, notice=ONLY_MEANING)
         if dense and self._live.without_vector:
             return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
         return found
+
+    def _count(self, request: SearchRequest, question: Question, words: Words, changes: int) -> Facets | None:
+        """Count the documents that hold a word of the question; by words in mode `vector` too."""
+        if request.mode == "vector":
+            words = self._words(replace(request, mode="hybrid"), question, words.scope.snapshot, changes)
+        if words.keywords is None:
+            return None
+        return self._facets.of(words.scope.snapshot.document_ids.take(words.keywords.doc_ords))
 
     def _words(self, request: SearchRequest, question: Question, snapshot: Snapshot, changes: int) -> Words:
         scope = self._scopes.of(snapshot, request.filter, changes)
