@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.wire import Wire
-from kb.client.calls import Call, Calls, Engine, read_answer
+from kb.client.calls import Call, Calls
+from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import Unavailable
 from kb.core.settings import Settings
 from kb.core.values import Json
@@ -45,14 +46,14 @@ class Connection(Calls[Json]):
     """One connection to the engine, kept alive."""
 
     def __init__(self, url: str) -> None:
-        self._engine = Engine.of(Settings(engine_url=url))
-        self._wire = Wire(self._engine.host, self._engine.port)
+        self._endpoint = Endpoint.of(Settings(engine_url=url))
+        self._wire = Wire(self._endpoint.host, self._endpoint.port)
         self.took_ms = 0.0  # the last call, on the wire
 
     def send(self, call: Call) -> Json:
-        answer = self._wire.ask(call.method, call.target, call.body, **dict(self._engine.headers))
+        answer = self._wire.ask(call.method, call.target, call.body, **dict(self._endpoint.headers))
         self.took_ms = answer.took_ms
-        return read_answer(self._engine, answer.status, answer.header("X-KB-Version"), answer.body)
+        return read_answer(self._endpoint, answer.status, answer.header("X-KB-Version"), answer.body)
 
     def close(self) -> None:
         self._wire.close()

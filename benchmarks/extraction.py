@@ -23,8 +23,8 @@ from benchmarks.engine import EngineProcess, running_engine
 from benchmarks.pages import race
 from benchmarks.report import Section, verdict, write_page
 from benchmarks.samples import Sample, Score, samples, score, words, words_in_file
-from kb.cli.transport import Client
-from kb.client.calls import Engine
+from kb.cli.transport import SocketClient
+from kb.client.endpoint import Endpoint
 from kb.core.errors import KBError
 from kb.core.settings import Settings
 from kb.core.values import Json
@@ -99,7 +99,7 @@ def children(pid: int) -> list[int]:
     return found + [inner for child in found for inner in children(child)]
 
 
-def run(client: Client, sample: Sample, scratch: Path) -> Result:
+def run(client: SocketClient, sample: Sample, scratch: Path) -> Result:
     path = scratch / "upload"
     path.write_bytes(sample.data)
     started = time.perf_counter()
@@ -110,8 +110,8 @@ def run(client: Client, sample: Sample, scratch: Path) -> Result:
     took = time.perf_counter() - started
     job = client.job(accepted["job_id"])
     if job["status"] != "completed":
-        error = job["error"] or {"code": job["status"], "message": "it did not end in time"}
-        return Result(sample, took, error["code"], error["message"])
+        failure = job["error"] or {"code": job["status"], "message": "it did not end in time"}
+        return Result(sample, took, failure["code"], failure["message"])
     document = client.document(job["document_id"])
     return Result(sample, took, None, "", document, "\n".join(chunk["text"] for chunk in document["chunks"]))
 
@@ -166,7 +166,7 @@ def low_rows(results: Sequence[Result], below: float = 0.9) -> Iterator[list[str
             yield [f"{result.sample.group}/{result.sample.name}", f"{pair[0].f1:.2f}", f"{pair[1].f1:.2f}"]
 
 
-def ask(client: Client, folder: Path) -> tuple[int, int, list[list[str]]]:
+def ask(client: SocketClient, folder: Path) -> tuple[int, int, list[list[str]]]:
     """The questions about financial reports: where the first result from a page with the evidence stands."""
     rows = []
     places: list[list[int]] = [[], []]
@@ -182,7 +182,7 @@ def ask(client: Client, folder: Path) -> tuple[int, int, list[list[str]]]:
     return everywhere, within, rows
 
 
-def place_of(client: Client, question: Json, pages: set[int], tags: list[str]) -> int | None:
+def place_of(client: SocketClient, question: Json, pages: set[int], tags: list[str]) -> int | None:
     answer: Any = client.search(question["text"], top=TOP, tags=tags)
     for place, hit in enumerate(answer["results"], 1):
         for at in (hit, *hit.get("also_in", ())):
@@ -192,9 +192,9 @@ def place_of(client: Client, question: Json, pages: set[int], tags: list[str]) -
 
 
 @contextmanager
-def engine_with_client(scratch: Path) -> Iterator[tuple[EngineProcess, Client]]:
+def engine_with_client(scratch: Path) -> Iterator[tuple[EngineProcess, SocketClient]]:
     with running_engine(scratch / "data") as engine:
-        yield engine, Client(Engine.of(Settings(engine_url=engine.url)))
+        yield engine, SocketClient(Endpoint.of(Settings(engine_url=engine.url)))
 
 
 def say(line: str) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from benchmarks import texts
 from benchmarks.engine import EngineProcess
-from kb.client.calls import Engine
+from kb.client.endpoint import Endpoint
 from kb.core.settings import Settings
 
 BLOCK = 32  # notes that one connection sends before it waits for them
@@ -49,12 +49,12 @@ class Sender:
     """One connection, kept open."""
 
     def __init__(self, url: str) -> None:
-        self._engine = Engine.of(Settings(engine_url=url))
-        self._http = http.client.HTTPConnection(self._engine.host, self._engine.port, timeout=120)
+        self._endpoint = Endpoint.of(Settings(engine_url=url))
+        self._http = http.client.HTTPConnection(self._endpoint.host, self._endpoint.port, timeout=120)
         self._http.connect()
 
     def send(self, message: Message) -> tuple[int, bytes]:
-        headers = dict(self._engine.headers) | {"Content-Type": message.content_type}
+        headers = dict(self._endpoint.headers) | {"Content-Type": message.content_type}
         self._http.request("POST", message.target, message.body, headers)
         answer = self._http.getresponse()
         return answer.status, answer.read()

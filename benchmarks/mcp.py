@@ -11,6 +11,7 @@ import json
 import random
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -78,7 +79,11 @@ class PlainCalls(Session):
 
 def overhead(engine: EngineProcess, url: str, questions: list[str]) -> Section:
     rest = engine.connect()
-    ways = {"REST": rest.search, "MCP, a session": Session(url).search, "MCP, a plain POST": PlainCalls(url).search}
+    ways: dict[str, Callable[[str], object]] = {
+        "REST": rest.search,
+        "MCP, a session": Session(url).search,
+        "MCP, a plain POST": PlainCalls(url).search,
+    }
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number, question in enumerate(questions):
         # Every way is first as often as the others: what the engine remembers of a question helps none of them.
