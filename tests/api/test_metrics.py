@@ -1,8 +1,6 @@
 """What Prometheus finds at /metrics."""
 
-import time
-
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 
 def values(http: Http) -> dict[str, float]:
@@ -40,7 +38,4 @@ def test_words_are_read_ahead_whenever_they_were_forgotten(start_engine: StartEn
         found = values(http)
         return found["kb_words_ready"], found["kb_cached_postings"]
 
-    end = time.monotonic() + 60
-    while held() != (1, 2) and time.monotonic() < end:
-        time.sleep(0.2)
-    assert held() == (1, 2)
+    eventually(lambda: held() == (1, 2), 60)

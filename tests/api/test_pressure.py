@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from kb.http.connections import ConnectionLimits
 from kb.http.serve import address, listen, server
 from kb.store.backup.archive import MOST
 from kb.store.originals import STAGED_FILES
-from support import Http, StartEngine
+from support import Http, StartEngine, eventually
 
 HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="slow.txt"\r\n\r\n'
 END = b"\r\n--x--\r\n"
@@ -139,17 +138,8 @@ def test_readers_that_stall_hold_up_no_other_backup(settings: Settings) -> None:
                     stalled.recv(1)
                 reply = http("GET", "/api/v1/backup")
                 refused(reply.status, reply.body, f"{MOST} archives are being made")
-                for _ in range(100):
-                    reply = http("GET", "/api/v1/backup")
-                    if reply.status == 200:
-                        break
-                    time.sleep(0.1)
-                assert reply.status == 200
-                assert b"manifest.json" in reply.body
-            deadline = time.monotonic() + 10
-            while list(settings.data_dir.glob("staging/*")):  # a stalled one is cleared away once it is ended
-                assert time.monotonic() < deadline, "the copy for a stalled backup stays behind"
-                time.sleep(0.05)
+                eventually(lambda: b"manifest.json" in http("GET", "/api/v1/backup").body)
+            eventually(lambda: not list(settings.data_dir.glob("staging/*")))  # the copies for those that stalled
         finally:
             running.should_exit = True
             thread.join()
@@ -164,10 +154,8 @@ def test_a_client_that_goes_away_is_one_line_of_the_log(start_engine: StartEngin
             opened.sendall(head + b"Content-Type: " + kind + b"\r\n\r\n--x\r\n")
     with connection(http.url) as opened:
         opened.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
-    for _ in range(200):
-        if (log := engine.log.read_text()).count(" POST ") == 3:
-            break
-        time.sleep(0.05)
+    eventually(lambda: engine.log.read_text().count(" POST ") == 3)
+    log = engine.log.read_text()
     assert log.count(" POST /api/v1/jobs 422 ") == 2
     assert log.count(" POST /api/v1/search 422 ") == 1
     assert "Traceback" not in log

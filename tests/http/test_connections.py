@@ -27,6 +27,7 @@ from kb.http.connections import ConnectionLimits
 from kb.http.logs import Throttle
 from kb.http.serve import address, listen, server
 from kb.http.websocket import SocketConnection
+from support import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -147,14 +148,6 @@ def drips_until_gone(opened: socket.socket) -> bool:
     return False
 
 
-def until(true: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if true():
-            return
-        time.sleep(0.025)
-    raise AssertionError("it did not come true")
-
-
 @contextmanager
 def serving(limits: ConnectionLimits) -> Iterator[Served]:
     with listen("127.0.0.1", 0, "") as listener:
@@ -193,7 +186,7 @@ def test_idle_connections_lock_nobody_out(lines: Callable[[], list[str]]) -> Non
 def test_a_request_in_progress_is_never_ended_for_another_one(lines: Callable[[], list[str]]) -> None:
     with serving(replace(PATIENT, connections=3)) as served, ExitStack() as stack:
         held = [stack.enter_context(served.connected(GET % b"/hold")) for _ in range(3)]
-        until(lambda: served.app.held == 3)
+        eventually(lambda: served.app.held == 3)
         with served.connected() as refused:
             head, _, answer = refused.recv(65536).partition(b"\r\n\r\n")
             error = json.loads(answer)["error"]
@@ -266,7 +259,7 @@ def test_an_answer_that_is_not_read_ends(lines: Callable[[], list[str]]) -> None
         serving(replace(PATIENT, stalled_seconds=0.5)) as served,
         served.connected(GET % b"/large", receive_buffer=4096),
     ):
-        until(lambda: served.app.ended == 1)
+        eventually(lambda: served.app.ended == 1)
     (line,) = lines()
     assert "ended: it reads its answer too slowly" in line
 
@@ -290,7 +283,7 @@ def test_stalled_ones_give_way_sooner_when_the_server_is_full() -> None:
             opened = stack.enter_context(served.connected(GET % b"/large", receive_buffer=4096))
             opened.recv(1)
         assert served.status() == 503
-        until(lambda: served.status() == 200)
+        eventually(lambda: served.status() == 200)
         assert served.app.ended > 0
 
 
@@ -302,7 +295,7 @@ def test_a_websocket_takes_a_place_and_gives_it_back() -> None:
                 opened.send("still there")
                 assert opened.recv() == "still there"
             assert served.status() == 503
-        until(lambda: served.status() == 200)
+        eventually(lambda: served.status() == 200)
         for _ in range(5):
             with connect(url):
                 assert served.status() == 200
@@ -314,7 +307,7 @@ def test_a_websocket_that_does_not_say_farewell_keeps_no_place() -> None:
     with serving(replace(PATIENT, connections=2)) as served, ExitStack() as stack:
         for _ in range(5):
             assert status(stack.enter_context(served.connected(ask))) == 101
-        until(lambda: served.status() == 200)
+        eventually(lambda: served.status() == 200)
 
 
 @pytest.mark.parametrize(("soft", "hard", "expected"), [(256, 4096, 1000), (256, 256, 64), (1024, 1024, 256)])
