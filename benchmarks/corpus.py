@@ -56,7 +56,7 @@ class Batch:
 
 
 class Delivery:
-    """Batches, one after the other, and how long making them took: no time of whoever takes them."""
+    """Batches, each with the time that making it took; the consumer's time is not counted."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self._batches = batches

@@ -111,6 +111,6 @@ def _bound(rival_share: float) -> str:
         return "This processor computes in bfloat16, so float32's peak is not the bound for kb."
     return (
         "This processor does not compute in bfloat16: both contestants do the same float32 arithmetic, which is the "
-        f"bound. The rival already reaches {rival_share:.0%} of the peak, so nobody can be more than "
+        f"bound. The rival already reaches {rival_share:.0%} of the peak, so no program can be more than "
         f"{1 / rival_share:.2f} times as fast as it at this precision."
     )

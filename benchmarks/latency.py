@@ -78,7 +78,7 @@ def empty_calls(connection: Connection, times: int) -> list[float]:
 def ask(
     connection: Connection, embedder: SentenceEmbedder, questions: Sequence[str], asked: int, kinds: Sequence[Kind]
 ) -> dict[Kind, Times]:
-    """So many questions of each kind, the kinds in turn."""
+    """Ask this number of questions of each kind, the kinds in turn."""
     waiting = iter(questions)
     for _ in range(WARM_UP):
         question = next(waiting)

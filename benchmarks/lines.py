@@ -1,4 +1,4 @@
-"""A contestant answers one line of JSON with another. Only the standard library is imported."""
+"""The contestant's end of a pipe: one line of JSON in, one out. Only the standard library is imported."""
 
 import json
 import os
@@ -10,9 +10,9 @@ Said = dict[str, Any]
 
 
 def serve(open_contestant: Callable[[], tuple[Said, Callable[[Said], Said]]]) -> None:
-    """Open the contestant, say that it is ready, and answer until nobody asks any more.
+    """Open the contestant, say that it is ready, and answer until standard input ends.
 
-    What its libraries print goes to standard error, so that the lines stay whole.
+    Output of its libraries goes to standard error, so that the lines stay whole.
     """
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as lines:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

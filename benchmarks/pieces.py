@@ -22,13 +22,13 @@ class Run:
     without: frozenset[str]  # stores that do not take part
 
     def piece(self, name: str, measure: Callable[[], Piece]) -> None:
-        """Measure, unless the figures are there."""
+        """Measure, unless an earlier run kept the figures."""
         print(f"{name}:", flush=True)
         kept(_folder(self.corpus) / f"{name}.json", measure, again=self.again)
 
 
 def kept(path: Path, make: Callable[[], Piece], *, again: bool = False) -> Piece:
-    """What is in the file, which is made when it is not there."""
+    """The figures in the file, which is made if it is missing."""
     if again or not path.exists():
         path.unlink(missing_ok=True)
         made = make()

@@ -1,4 +1,4 @@
-"""kb against its rivals: the same vectors, texts, tags and questions, everybody in turn, each in a process of its own.
+"""kb against its rivals: the same vectors, texts, tags and questions, all asked in turn, each in a process of its own.
 
 One process fills a store, another opens and searches it, so what is measured is what a restart finds. The question's
 vector is known to all; a search ends when the texts of the hits are there. kb is asked through its searcher in mode

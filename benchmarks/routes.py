@@ -1,7 +1,7 @@
 """Over HTTP, text in and ranked passages out: kb's REST, Chroma's server, pgvector behind a FastAPI route.
 
-Everybody embeds the question with the same model and runtime: kb and the route in the server, Chroma's client before it
-asks. Everybody is asked over the same bare connection (`benchmarks.wire`). No question is asked twice, so no cache
+All embed the question with the same model and runtime: kb and the route in the server, Chroma's client before it
+asks. All are asked over the same bare connection (`benchmarks.wire`). No question is asked twice, so no cache
 answers it.
 """
 

@@ -53,7 +53,7 @@ class Sample:
         return Path(self.name).suffix.lstrip(".").lower()
 
     def reference(self) -> tuple[str, str] | None:
-        """What should come out, and whose word that is; None when nobody knows."""
+        """The expected text and its source; None if there is no reference."""
         if self.is_nasty:
             return None
         if self.suffix == "pdf":
@@ -120,7 +120,7 @@ class Score:
 def score(found: str, expected: str, also: Counter[str] | None = None) -> Score:
     """How many words of one are in the other, each as often as it occurs.
 
-    A word that is also in `also` is not wrong, though nobody expected it.
+    A word that is also in `also` is not wrong, though it was not expected.
     """
     ours, theirs = words(found), words(expected)
     right = (ours & (theirs | (also or Counter()))).total()

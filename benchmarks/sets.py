@@ -54,7 +54,7 @@ class EvaluationSet:
     name: str
     notes: list[Note]  # `source_path` is the document's id
     questions: list[Question]
-    empty: int  # documents without any text, which nobody can add
+    empty: int  # documents without any text, which cannot be added
 
 
 def is_there(data: Path, name: str) -> bool:

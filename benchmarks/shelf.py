@@ -122,7 +122,7 @@ def _rows(batches: Iterable[Batch]) -> Iterator[Row]:
 
 
 def _by_documents(rows: Iterator[Row]) -> Iterator[list[list[Row]]]:
-    """The chunks of whole documents, so many documents at a time as suit a transaction."""
+    """The chunks of whole documents, in batches that suit one transaction."""
     some: list[list[Row]] = []
     size = 0
     for _, group in groupby(rows, key=lambda row: row.document):

@@ -18,7 +18,7 @@ from benchmarks.corpus import Corpus, Delivery, Vectors
 from benchmarks.lines import Said, serve
 from benchmarks.stores.store import Store
 
-PATIENCE = 3.0  # seconds for the questions of one round; whoever is slower answers fewer of them
+PATIENCE = 3.0  # seconds for the questions of one round; a slower contestant answers fewer of them
 
 # Module, class and options of each; only the module of the one that plays is imported.
 STORES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -105,7 +105,7 @@ def main() -> None:
                 case "close":
                     at_the_end.close()
                     return {}
-            raise ValueError(f"nobody here can {asked['do']!r}")
+            raise ValueError(f"unknown task {asked['do']!r}")
 
         return {}, answer
 

@@ -1,4 +1,4 @@
-"""Contestants of a storage race: their stores filled once, then everybody asked in turn, round by round."""
+"""Contestants of a storage race: their stores filled once, then all asked in turn, round by round."""
 
 import shutil
 import sys
@@ -50,14 +50,14 @@ Asked = dict[tuple[Contestant, str | None], Answers]
 
 
 def stores(run: Run, size: int, contestants: Sequence[Contestant], *, again: bool) -> dict[Contestant, Filled]:
-    """Everybody who takes part, with the store that it searches."""
+    """All contestants that take part, each with the store that it searches."""
     playing_now = [one for one in contestants if one.store not in run.without]
     held = {name: _filled(run.corpus, name, size, again) for name in dict.fromkeys(one.store for one in playing_now)}
     return {one: held[one.store] for one in playing_now}
 
 
 def _filled(corpus: Corpus, name: str, size: int, again: bool) -> Filled:
-    """The store with the first chunks in it, which is filled when that was not done before."""
+    """The store with the first `size` chunks, filled now unless an earlier run did it."""
     if name == OWN:
         own = shelf(corpus, size)
         return Filled(own.folder, own.seconds, own.disk_bytes)
@@ -75,7 +75,7 @@ def _filled(corpus: Corpus, name: str, size: int, again: bool) -> Filled:
 
 @contextmanager
 def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Iterator[dict[Contestant, Player]]:
-    """Everybody in a process of its own, on its filled store."""
+    """Start each contestant in a process of its own, on its filled store."""
     with ExitStack() as stack:
         yield {
             one: stack.enter_context(
@@ -93,11 +93,11 @@ def searching(corpus: Corpus, contestants: Mapping[Contestant, Filled]) -> Itera
 
 
 def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: bool) -> Asked:
-    """So many questions in every round, the same for everybody; with `once`, no question for two filters."""
+    """Ask all contestants the same `asked` questions in each round; with `once`, no question for two filters."""
     answers: Asked = {(one, tag): Answers() for one in players for tag in FILTERS}
     seats = list(players.items())
     for number in range(rounds + 1):
-        seats = seats[1:] + seats[:1]  # nobody always follows the same
+        seats = seats[1:] + seats[:1]  # none always follows the same one
         warming = number == 0
         for at, tag in enumerate(FILTERS):
             first = (number * len(FILTERS) + at) * asked if once else number * asked
@@ -113,7 +113,7 @@ def ask(players: Mapping[Contestant, Player], rounds: int, asked: int, *, once: 
 
 
 def figures(corpus: Corpus, size: int, answers: Asked) -> dict[str, dict[str, Piece]]:
-    """Of each contestant, and of each filter: how long it took, and how much of what exact search finds was found."""
+    """For each contestant and filter: times, and the share found of what exact search finds."""
     vectors = corpus.questions()[1]
     told: dict[str, dict[str, Piece]] = {}
     for tag, label in FILTERS.items():

@@ -1,6 +1,6 @@
 """HTTP over one connection that stays open, in as few steps as it takes.
 
-What is measured is who answers, and not who asks: the standard library's client spends half a millisecond on a call
+It measures the server, not the client: the standard library's client spends half a millisecond on a call
 just after an embedding, most of it on the answer's headers. Of those only the length counts here. And an answer tells
 how long it took from the first byte that was sent to the last that came, without reading what it says.
 """

@@ -11,7 +11,7 @@ from benchmarks.stores.store import TOP, Hits, Store
 TABLE = "chunks"
 INDEXED_FROM = 100_000
 NPROBES = 20
-REFINE = 10  # so many times the hits are compared by their full vectors
+REFINE = 10  # times the number of hits are compared by their full vectors
 
 
 class Lance(Store):

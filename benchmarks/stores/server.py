@@ -27,4 +27,4 @@ def until_listening(port: int) -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"nobody listens on port {port}")
+    raise RuntimeError(f"nothing listens on port {port}")

@@ -14,7 +14,7 @@ MEDIA_TYPE = "application/x-tar"
 
 
 class Download(StreamingResponse):
-    """An archive on its way out; whatever becomes of the client, nothing of it remains here."""
+    """An archive as a download. Its temporary files are removed at the end, also when the client goes away."""
 
     def __init__(self, filename: str, blocks: Iterator[bytes], close: Callable[[], None]) -> None:
         headers = {"Content-Disposition": f'attachment; filename="{filename}"', "X-Content-Type-Options": "nosniff"}

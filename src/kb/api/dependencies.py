@@ -1,4 +1,4 @@
-"""What every file of routes needs: the engine, and how a route is described."""
+"""What every file of routes needs: the engine, the media type of a body, and the descriptions of errors."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What is wrong, and mending it."""
+"""Routes of the doctor: examine, and mend."""
 
 from typing import Annotated
 

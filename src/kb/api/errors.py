@@ -56,12 +56,12 @@ async def disconnected(_: Request, __: Exception) -> Response:
 
 
 async def unexpected(_: Request, __: Exception) -> Response:
-    """The server logs what happened; the caller need not see our insides."""
+    """The server logs the exception; the client gets no detail of it."""
     return refusal(KBError("Something went wrong inside the engine. Its log says what; please report it."))
 
 
 def field_name(problem: Any, *, framed: bool) -> str:
-    """The framework says `body.tags.0`, a reader `tags.0`; broken JSON has no field."""
+    """The name of a field without the framework's prefix: `tags.0` for `body.tags.0`. Broken JSON has no field."""
     if problem["type"] == "json_invalid":
         return ""
     return ".".join(str(step) for step in problem["loc"][framed:])

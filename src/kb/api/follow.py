@@ -1,4 +1,4 @@
-"""Following a job without holding a thread: everybody who waits is woken when it changes."""
+"""Following a job without holding a thread: each change of the job wakes all that wait for it."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ MAX_STREAMS = 100
 
 
 async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
-    """The job as it is, again after each change, and a last time when it has ended; None when nothing happens."""
+    """Yield the job now, after each change, and when it has ended; None after each quiet 15 seconds."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
 
@@ -66,7 +66,7 @@ def stream_slots() -> Slots:
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events. It holds its slot from before the first byte until the connection is done with it."""
+    """Server-sent events. A slot is held from before the first byte until the connection ends."""
 
     def __init__(self, slots: Slots, lines: AsyncIterator[str]) -> None:
         super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})

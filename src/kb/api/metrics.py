@@ -1,4 +1,4 @@
-"""What Prometheus may ask: how much there is, how much is going on, how long answers take."""
+"""Metrics for Prometheus: how much is stored, what is in progress, how long answers take."""
 
 from collections.abc import Iterable
 
@@ -33,7 +33,7 @@ class Metrics:
 
 
 class Gauges(Collector):
-    """Read at the moment they are asked for."""
+    """Values that are read when Prometheus asks for them."""
 
     def __init__(self, engine: Engine, streams: Slots, uploads: Slots) -> None:
         self._engine = engine
@@ -47,5 +47,5 @@ class Gauges(Collector):
         yield GaugeMetricFamily("kb_uploads", "Files that are being received.", value=self._uploads.taken)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing ahead of time: an application may be described without an engine."""
+        """Describe nothing ahead: registering must not ask the engine."""
         return ()

@@ -72,7 +72,7 @@ def metrics(request: Request) -> PlainTextResponse:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
-    """The routes, written out here: the usual viewers load their code from elsewhere."""
+    """The list of routes. The usual viewers load code from other hosts, so kb writes its own page."""
     text = files("kb.web").joinpath("docs.html").read_text(encoding="utf-8")
     return HTMLResponse(text.replace("{routes}", route_list(request.app.openapi())), headers=HEADERS)
 

@@ -9,7 +9,7 @@ from kb.core.wire import wire
 
 
 class Answer(JSONResponse):
-    """A noun as JSON."""
+    """A value of `core.values` as JSON."""
 
     def render(self, content: Any) -> bytes:
         return to_json(wire(content))

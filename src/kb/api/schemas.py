@@ -29,7 +29,7 @@ MAX_ID = 2**63 - 1
 
 
 def real_text(text: str) -> str:
-    """JSON can spell half a character (a lone surrogate); no file can hold it."""
+    """Refuse a lone surrogate: JSON can spell it, but it is no character, and UTF-8 cannot encode it."""
     try:
         text.encode()
     except UnicodeEncodeError as wrong:

@@ -1,4 +1,4 @@
-"""A multipart upload, streamed to disk as it arrives: nothing of it is held in memory but one block."""
+"""A multipart upload, streamed to disk as it arrives: memory holds one block of it."""
 
 import json
 from pathlib import PurePosixPath
@@ -145,7 +145,7 @@ def upload_slots() -> Slots:
 
 
 def base_name(filename: str) -> str:
-    """The last part of a name, whatever system it comes from; what a path would do with the rest does not matter."""
+    """The last part of a path of any system, printable and at most 255 characters long."""
     name = PurePosixPath(filename.replace("\\", "/")).name
     name = "".join(char for char in name if char.isprintable())[:255]
     return name if name.strip(". ") else "upload"
@@ -159,7 +159,7 @@ def decoded(data: bytes) -> str:
 
 
 def tag_list(given: list[str]) -> list[str]:
-    """Repeated fields, or one JSON list."""
+    """Tags from repeated fields, or from one field with a JSON list."""
     if len(given) == 1 and given[0].lstrip().startswith("["):
         tags = json_field("tags", given[0])
         if isinstance(tags, list):

@@ -1,4 +1,4 @@
-"""Who may come in: the checks that every HTTP surface of kb makes before anything else.
+"""Access: the checks that every HTTP surface of kb makes before anything else.
 
 A page on the web can reach localhost, and so can a page of another port of localhost. Local does not mean safe: a
 foreign Host (DNS rebinding), any Origin but the address that was asked, and any request that a browser does not call
@@ -20,7 +20,7 @@ OWN_SITES = ("same-origin", "none")
 
 
 class Gate(NamedTuple):
-    name: str  # what is behind it, for the messages
+    name: str  # of the server behind it, for messages
     key: bytes  # empty: open
     key_setting: str
     hosts: frozenset[str]  # names that it answers to
@@ -69,7 +69,7 @@ class Gate(NamedTuple):
         return scheme == "http" or name in self.proxied
 
     def check_key(self, headers: Mapping[str, str]) -> None:
-        """Constant-time, so that the answer's time tells nothing about the key."""
+        """Refuse a request without the key. The comparison takes constant time, so that timing reveals nothing."""
         if not self.key:
             return
         scheme, _, key = headers.get("authorization", "").partition(" ")

@@ -1,7 +1,7 @@
 """The open connections of a server: how many there may be, and how long a client may keep the server waiting.
 
-A connection with a request in progress is never ended in favour of another one. All others are fair game when the
-server is full: the one that has been idle the longest goes, so that idle connections cannot lock out a new client.
+A connection with a request in progress is never ended in favour of another one. When the server is full,
+the connection that has been idle the longest ends, so that idle connections cannot lock out a new client.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Connection(Protocol):
 
 @dataclass(slots=True)
 class Watch:
-    """How far a transfer came since a sweep first saw it."""
+    """Progress of one transfer since the sweep that first saw it."""
 
     cycle: object = None
     stage: Stage | None = None

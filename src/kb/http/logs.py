@@ -1,7 +1,7 @@
 """Log lines, as text or as JSON, each with the request it belongs to.
 
-Control characters never reach a terminal. Keys, upload addresses and what people ask are never logged: a request
-is its method, path, status and time.
+Control characters are escaped. Keys, upload addresses and questions are never logged: the line of a request has its
+method, path, status and time.
 """
 
 import json
@@ -17,7 +17,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 def new_request_id(given: str) -> str:
-    """The caller's own id when it is a sane one, else a new one."""
+    """The client's own id if it is short and alphanumeric, else a new one."""
     return given if given.isascii() and given.isalnum() and len(given) <= 64 else uuid.uuid4().hex[:12]
 
 
@@ -70,7 +70,7 @@ class Throttle(logging.Filter):
 
 
 def printable(line: str) -> str:
-    """One line stays one line: whoever chose a file's name does not write our log."""
+    """The line with control characters escaped: a file name with a line break cannot forge a log line."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 

@@ -25,10 +25,10 @@ RESERVED_FILES = 512
 
 
 class Stop:
-    """Takes the signals that end a server, at any moment of its life.
+    """Handles the signals that end a server, from its first moment on.
 
-    It only takes note. An exception raised from here could strike in the middle of an import and leave its lock
-    behind, and other threads would wait for it for ever.
+    A signal only sets a flag. An exception raised here could interrupt an import statement and leave its lock held,
+    and other threads would wait for that lock for ever.
     """
 
     def __init__(self) -> None:
@@ -67,9 +67,9 @@ def server(app: Any, limits: ConnectionLimits, *, websocket: type | None = None,
 
 
 def affordable(limits: ConnectionLimits) -> ConnectionLimits:
-    """The limits, with no more connections than this process can have beside the files that it needs.
+    """The limits, with no more connections than the process may open files for.
 
-    The process is granted more open files first, where the system lets it.
+    The process first raises its own limit of open files as far as the system allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = limits.connections * FILES_PER_CONNECTION + RESERVED_FILES

@@ -16,7 +16,7 @@ BOOLEANS = {"true": True, "false": False}
 
 
 def understood(arguments: Mapping[str, Any], schema: Json) -> Json:
-    """The arguments that are given. What the schema does not know stays, so that it can be refused by name."""
+    """The given arguments in the types of the schema. Unknown ones stay, so that they can be refused by name."""
     required = schema.get("required", ())
     given: Json = {}
     for name, value in arguments.items():
@@ -33,7 +33,7 @@ def understood(arguments: Mapping[str, Any], schema: Json) -> Json:
 
 
 def _plain(field: Json) -> Json:
-    """The schema of an argument that is there."""
+    """The schema of an argument without its null."""
     return next((option for option in field.get("anyOf", ()) if option != {"type": "null"}), field)
 
 

@@ -12,12 +12,12 @@ BYTES_PER_TOKEN = 3
 
 
 def compact(answer: Any) -> str:
-    """JSON without a space too many."""
+    """JSON without optional spaces."""
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 def fitting(results: list[Json], room: int = SEARCH_BYTES) -> list[Json]:
-    """As many of the results as there is room for; the first in any case, but not with metadata beyond it."""
+    """The results that fit into `room` bytes, at least the first; metadata that is too large for it is cut."""
     kept: list[Json] = []
     for result in results:
         size = len(compact(result).encode())
@@ -31,5 +31,5 @@ def fitting(results: list[Json], room: int = SEARCH_BYTES) -> list[Json]:
 
 
 def estimated_tokens(text: str) -> int:
-    """Roughly, and rather too many: the server has no tokenizer."""
+    """An upper estimate: the server has no tokenizer."""
     return len(text.encode()) // BYTES_PER_TOKEN + 1

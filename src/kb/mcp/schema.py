@@ -58,7 +58,7 @@ def _flat(schema: Any, shapes: Mapping[str, Any]) -> Any:
 
 
 def _nullable(properties: Json, required: Iterable[str] = ()) -> Json:
-    """Arguments that may be left out may also be null: a client in strict mode has to give every one."""
+    """The same properties, where optional ones may be null: a client in strict mode must send all of them."""
     fields = {}
     for name, field in properties.items():
         (plain,) = [option for option in field.get("anyOf", [field]) if option != NULL]

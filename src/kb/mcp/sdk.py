@@ -65,7 +65,7 @@ class ContractServer(Server[Any]):
             on_read_resource=resources.read if resources else None,
             get_tool_input_schema=self._input_schema,
         )
-        self.middleware[:] = [explained]  # in place of tracing, which nobody collects here
+        self.middleware[:] = [explained]  # in place of tracing, which kb does not collect
         if contract.takes_log_level:
             self.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_log_level)
         if contract.cancels_tasks:
@@ -89,7 +89,7 @@ class ContractServer(Server[Any]):
         return ListToolsResult(tools=[tool.listed for tool in self.contract.tools.values()])
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        """What the model can mend is a result that says so; only what is wrong with the protocol is an error."""
+        """Call a tool. A mistake that the model can mend is a result that says so; only the protocol's are errors."""
         tool = self.contract.tools.get(params.name)
         if tool is None:
             known = ", ".join(self.contract.tools)
@@ -138,7 +138,7 @@ class ContractServer(Server[Any]):
         )
 
     async def _set_log_level(self, _ctx: Context, _params: SetLevelRequestParams) -> EmptyResult:
-        """Nothing is logged to clients, so every level is kept to."""
+        """Accept any level: nothing is logged to clients."""
         return EmptyResult()
 
     async def _cancel(self, _ctx: Context, params: "CancelParams") -> Json:
@@ -187,7 +187,7 @@ def caller_of(ctx: Context) -> Caller:
 
 
 async def explained(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Middleware: whatever error a request ends with, its data has that shape."""
+    """Middleware that gives the data of every error the one shape of `wire_error`."""
     try:
         return await call_next(ctx)
     except MCPError as error:

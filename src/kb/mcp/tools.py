@@ -27,18 +27,18 @@ class Refusal(Exception):
         self.answer = answer
 
 
-async def _nobody(_progress: float, _total: float, _message: str) -> None:
-    """Tells nobody."""
+async def _unreported(_progress: float, _total: float, _message: str) -> None:
+    """Report progress to no client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who waits for the answer of a call."""
+    """The client that waits for the answer of a call."""
 
     base_url: str = ""  # where this server is, as the caller knows it
     wants_progress: bool = False
-    progress: Progress = _nobody
-    gone: anyio.Event = field(default_factory=anyio.Event)  # set when nobody waits any more
+    progress: Progress = _unreported
+    gone: anyio.Event = field(default_factory=anyio.Event)  # set when the client disconnects
 
 
 class Shape:
@@ -72,7 +72,7 @@ class Tool:
     listed: Listed
     run: Run
     model: type[BaseModel]
-    caller: str | None  # the parameter that takes who calls, for tools that care
+    caller: str | None  # the parameter that takes the caller, if there is one
 
     @classmethod
     def of(cls, method: Run) -> "Tool":

@@ -1,4 +1,4 @@
-"""Waiting for a job on somebody's behalf: progress is told, and nobody's job outlives the wish for it."""
+"""Waiting for a job: the caller gets progress, and a caller that cancels or goes away cancels the job."""
 
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -15,7 +15,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 
 async def seen_through(submission: Awaitable[Json]) -> Json:
-    """Once begun, cancelling waits until the engine has answered: a job that nobody knows could not be stopped."""
+    """The engine's answer to a submission. Cancelling waits for it: a job without a known id cannot be stopped."""
     with anyio.CancelScope(shield=True):
         accepted = await submission
     return accepted  # noqa: RET504 - the scope could swallow an exception, as far as the type checker knows
@@ -48,6 +48,6 @@ async def _followed(client: Client, job_id: str, caller: Caller) -> Json:
 
 
 async def cancel(client: Client, job_id: str) -> None:
-    """Stop a job that nobody waits for; one that has ended meanwhile is left as it is."""
-    with suppress(KBError):  # it has just ended, or the engine is away: there is nobody left to tell
+    """Cancel a job whose caller is gone; a job that has ended meanwhile stays as it is."""
+    with suppress(KBError):  # it has just ended, or the engine is away, and the caller is gone
         await client.cancel_job(job_id)

@@ -134,7 +134,7 @@ class KbV3(Kb):
         return accepted
 
     async def _moved(self, document_id: int, tag: str) -> Json:
-        async with self._moving:  # reading and changing are two calls, and nobody else's move may come between
+        async with self._moving:  # two calls, and no other move may come between them
             document = await self.client.document(document_id, max_chunks=0)
             old = [name for name in document["tags"] if name.startswith(PREFIX) and name != tag]
             return await self.client.edit_tags(document_id, add=[tag], remove=old)

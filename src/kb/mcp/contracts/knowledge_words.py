@@ -56,7 +56,7 @@ def name_of(document: Json) -> str:
 
 
 def format_of(document: Json) -> str:
-    """The file's format; by its name only where the type does not say it."""
+    """The format of a document: by its type, else by its file name."""
     if document["doc_type"] == "image":
         kind = str(document["media_type"]).rpartition("/")[2]
         return ALIASES.get(kind, kind)

@@ -1,8 +1,8 @@
 """Streamable HTTP: the SDK's transport, with what it leaves to us before it.
 
-The body is read here once, so that what is no message gets the error it deserves and a POST without a session gets a
-plain answer. Everything else goes to the SDK's session manager, stateful and with server-sent events: the mode in which
-progress and cancellation work for clients of every revision.
+The body is read here once: a body that is no message is refused with the right error, and a POST without a session
+gets a plain answer. Everything else goes to the SDK's session manager, stateful and with server-sent events: in this
+mode, progress and cancellation work for clients of every revision.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ class StreamableHttp:
                     await self._serve(scope, replayed(body, receive), send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the SDK begin a session, which counts from now on if it does."""
+        """Open a session through the SDK; it counts if the SDK accepts it."""
         begun = ""
 
         async def end() -> None:
@@ -98,7 +98,7 @@ class StreamableHttp:
             await self.manager.handle_request(scope, receive, partial(self._forget_if_gone, scope, send))
 
     async def _forget_if_gone(self, scope: Scope, send: Send, message: Message) -> None:
-        """Pass the answer on; one that says that a session has ended, or was not known, makes room for another."""
+        """Pass the answer on. If it says that the session has ended or is unknown, the session's place becomes free."""
         if message["type"] == "http.response.start" and (message["status"] == 404 or scope["method"] == "DELETE"):
             session = self._by_id.pop(Headers(scope=scope).get(SESSION_ID, ""), None)
             if session is not None:
@@ -107,7 +107,7 @@ class StreamableHttp:
 
     @contextmanager
     def _in_use(self, headers: Headers, *, call: bool) -> Iterator[None]:
-        """Inside, the session that is named has a call in progress, or a stream open."""
+        """Mark the named session as having a call in progress, or a stream open."""
         session = self._by_id.get(headers.get(SESSION_ID, ""))
         if session is None:
             yield
@@ -144,7 +144,7 @@ class StreamableHttp:
 
 
 class HttpRefusal(Exception):
-    """A body that holds no message for anybody."""
+    """An HTTP answer to a request that reaches no session."""
 
     def __init__(self, status: int, error: MCPError) -> None:
         super().__init__(error.message)
@@ -160,7 +160,7 @@ def is_plain(headers: Headers, message: Json) -> bool:
 
 
 def watched(scope: Scope, receive: Receive) -> Receive:
-    """Take note of the moment at which the client is gone: what it waits for is not wanted any more."""
+    """The same `receive`, which sets the scope's event when the client disconnects."""
     gone = scope[GONE] = anyio.Event()
 
     async def receive_and_watch() -> Message:
@@ -188,7 +188,7 @@ async def read_body(headers: Headers, receive: Receive) -> bytes:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then whatever comes after it."""
+    """A `receive` that gives the body again, then what comes after it."""
     waiting = [body]
 
     async def receive_again() -> Message:

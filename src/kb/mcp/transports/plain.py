@@ -42,14 +42,14 @@ class OneAnswer:
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """There is no way to tell."""
+        """Do nothing: only the answer can be sent."""
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """There is no way to tell."""
+        """Do nothing: only the answer can be sent."""
 
 
 async def plain_answer(server: ContractServer, request: Request, receive: Receive, message: Json) -> Response:
-    """The answer to one message. A client that goes away takes its call with it."""
+    """The answer to one message. A client that goes away cancels its call."""
     context = OneAnswer(ServerMessageMetadata(request_context=request), message.get("id"))
     connection = Connection.from_envelope(VERSION, None, None)
     if "method" not in message:

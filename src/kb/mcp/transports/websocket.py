@@ -79,7 +79,7 @@ class Sockets:
                     self._note_call(session, message)
                     await to_server.send(message)
                     message = await self._next(socket)
-            tasks.cancel_scope.cancel()  # nobody listens any more: what was asked for is not wanted
+            tasks.cancel_scope.cancel()  # the client is gone, so its calls end
 
     async def _next(self, socket: WebSocket) -> SessionMessage | None:
         """The next message; what is none is answered at once. None at the end."""

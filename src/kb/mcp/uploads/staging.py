@@ -61,7 +61,7 @@ class StagedUpload:
 
 
 class Uploads:
-    """Every upload that is under way; one that nobody touches for a while is dropped."""
+    """The uploads in progress. An upload without activity for `idle_seconds` is dropped."""
 
     def __init__(self, idle_seconds: int) -> None:
         self.idle_seconds = idle_seconds
@@ -75,7 +75,7 @@ class Uploads:
         os.close(self._lock)
 
     def start(self, filename: str, total_size: int, tags: list[str], limit: int) -> StagedUpload:
-        """A place for a file of exactly this size; `limit` is the engine's, in bytes."""
+        """Begin an upload of exactly this size; `limit` is the engine's, in bytes."""
         self.expire()
         name = re.sub(r"[\x00-\x1f\x7f]", "", filename.replace("\\", "/").rpartition("/")[2]).strip()
         if not name:
@@ -150,7 +150,7 @@ class Uploads:
         raise NotFound("This upload address does not exist, was used already, or expired.")
 
     def take_whole(self, upload: StagedUpload, path: Path) -> None:
-        """All bytes came at once: they stand in for every chunk."""
+        """Take the whole file, which came at once, in place of all chunks."""
         for index in upload.sizes:
             upload.chunk(index).unlink(missing_ok=True)
         path.replace(upload.chunk(0))
@@ -159,7 +159,7 @@ class Uploads:
 
     @asynccontextmanager
     async def assembled(self, upload: StagedUpload) -> AsyncIterator[Path]:
-        """The whole file. What can be mended (a chunk is missing) leaves the upload as it is."""
+        """The path of the whole file. If a chunk is missing, the upload stays as it is, so that it can be sent."""
         missing = upload.missing()
         if missing:
             named = ", ".join(str(index) for index in missing[:20]) + (", ..." if len(missing) > 20 else "")
@@ -197,11 +197,11 @@ class Uploads:
 
 
 def sweep() -> None:
-    """Remove what a server left behind that did not come to its end; a folder that is in use is locked."""
+    """Remove the folders of servers that crashed; a folder that is in use is locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
             os.close(_locked(folder))
-        except OSError:  # in use, or somebody else's
+        except OSError:  # in use, or of another user
             continue
         shutil.rmtree(folder, ignore_errors=True)
 
