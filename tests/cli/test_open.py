@@ -1,4 +1,4 @@
-"""`kb search --files` and `--open`: paths for other programs, the original for a person."""
+"""`kb search --files` and `--open`: paths for other programs, the original for a person. `kb open`: the web page."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def opener(kb: Kb) -> Kb:
     bin_folder = kb.folder / "bin"
     bin_folder.mkdir()
     for name in ("xdg-open", "open"):
-        (bin_folder / name).write_text('#!/bin/sh\nprintf %s "$1" > opened\ncat "$1" > content\n')
+        (bin_folder / name).write_text('#!/bin/sh\nprintf %s "$1" > opened\n[ ! -f "$1" ] || cat "$1" > content\n')
         (bin_folder / name).chmod(0o755)
     return Kb(kb.url, kb.folder, {"PATH": f"{bin_folder}:/usr/bin:/bin"})
 
@@ -61,3 +61,28 @@ def test_what_cannot_be_opened_is_told(kb: Kb, opener: Kb, tag: str, http: Http)
     http.add_note("A note to open", tags=[tag])
     missing = opener("search", "note", "--tags", tag, "--open", PATH="/nowhere")
     assert (missing.code, "cannot be started" in missing.err) == (6, True)
+
+
+def test_the_page_is_opened_at_its_start_at_a_document_or_at_a_question(opener: Kb, http: Http) -> None:
+    note = http.add_note("A note for the page")
+    for words, path in (
+        ((), "/"),
+        ((str(note),), f"/d/{note}"),
+        (("is it", "100% tea?"), "/?q=is%20it%20100%25%20tea%3F"),
+    ):
+        ran = opener("open", *words)
+        assert (ran.code, ran.out) == (0, f"{opener.url}{path}\n"), ran.err
+        assert (opener.folder / "opened").read_text() == opener.url + path
+
+
+def test_the_key_stands_behind_the_hash_and_is_not_printed(opener: Kb) -> None:
+    ran = opener("open", KB_API_KEY="key/with#signs")
+    assert (ran.code, ran.out) == (0, f"{opener.url}/\n"), ran.err
+    assert (opener.folder / "opened").read_text() == f"{opener.url}/#key=key%2Fwith%23signs"
+
+
+def test_what_the_page_cannot_show_is_told(kb: Kb, opener: Kb) -> None:
+    assert opener("open", "999999").code == 3
+    missing = opener("open", PATH="/nowhere", KB_API_KEY="hush")
+    assert (missing.code, f"open {kb.url}/ in a browser" in missing.err, "hush" in missing.err) == (6, True, False)
+    assert opener("open", KB_ENGINE_URL="http://127.0.0.1:9").code == 6

@@ -47,6 +47,12 @@ def test_wide_characters_fit_the_terminal_too(serve: Serve, tmp_path: Path) -> N
     assert all(width(line) <= 60 for line in shown.splitlines())
 
 
+def test_a_title_leads_to_its_passage_on_the_page(serve: Serve, tmp_path: Path) -> None:
+    run = engine(serve, tmp_path, hit(anchor={"page": 3, "start": 40, "end": 90}))
+    assert f"\x1b]8;;{run.url}/d/7?page=3&at=40-90\x1b\\" in run.on_terminal("search", "boiler").out
+    assert run.url not in run("search", "boiler").out
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colour_can_be_refused(serve: Serve, tmp_path: Path, environment: dict[str, str]) -> None:
     assert "\x1b" not in engine(serve, tmp_path, hit()).on_terminal("search", "boiler", **environment).out

@@ -1,4 +1,4 @@
-"""Open the original of a result with the platform's program for it."""
+"""Open the original of a result, or the web page, with the platform's program for it."""
 
 import os
 import subprocess
@@ -23,12 +23,21 @@ def open_original(client: "SocketClient", answer: "Json") -> None:
     path = best["source_path"]
     if not path or not os.path.isfile(path):
         path = _copy(client, best)
+    _open(path, f"the file is {path}")
+
+
+def open_address(url: str, shown: str) -> None:
+    """Open a page of the engine; an error shows the address without its key."""
+    _open(url, f"open {shown} in a browser")
+
+
+def _open(target: str, otherwise: str) -> None:
     try:
-        done = subprocess.run([OPENER, path], check=False)
+        done = subprocess.run([OPENER, target], check=False)
     except OSError as wrong:
-        raise Unavailable(f"{OPENER} cannot be started ({wrong.strerror}); the file is {path}.") from wrong
+        raise Unavailable(f"{OPENER} cannot be started ({wrong.strerror}); {otherwise}.") from wrong
     if done.returncode:
-        raise Unavailable(f"{OPENER} failed with exit code {done.returncode}; the file is {path}.")
+        raise Unavailable(f"{OPENER} failed with exit code {done.returncode}; {otherwise}.")
 
 
 def _copy(client: "SocketClient", hit: "Json") -> str:

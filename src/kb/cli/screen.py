@@ -15,7 +15,7 @@ from typing import TextIO
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SPACE = re.compile(r"\s+")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-_ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+_ESCAPE = re.compile("\x1b\\[[0-9;]*m|\x1b]8;;[^\x1b]*\x1b\\\\")  # colours and links
 _DEFAULT_COLUMNS = 80
 _WIDEST_COLUMN = 40
 _WIDEST_PASSAGE = 100  # longer lines are hard to read, however wide the window
@@ -36,7 +36,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def width(text: str) -> int:
-    """How many cells of a terminal the text takes; colours take none."""
+    """How many cells of a terminal the text takes; colours and links take none."""
     cells = before = 0
     for char in _ESCAPE.sub("", text):
         if char == "\ufe0f":  # asks for the emoji form of a narrow sign: two cells
@@ -126,6 +126,10 @@ class Screen:
         if not self.colour or not text:
             return text
         return f"\x1b[{';'.join(_STYLES[name] for name in names)}m{text}\x1b[0m"
+
+    def link(self, text: str, url: str) -> str:
+        """The text, which leads to the address where a terminal can follow links."""
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.colour else text
 
     def mark(self, text: str, pattern: "re.Pattern[str] | None") -> str:
         """The text with what the pattern finds made to stand out."""

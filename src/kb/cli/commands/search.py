@@ -104,6 +104,7 @@ def show_files(answer: dict[str, Any]) -> None:
 
 
 def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None") -> None:
+    from kb.cli.page import passage_url
     from kb.cli.screen import cut, one_line, width
 
     room = screen.columns - 5
@@ -111,7 +112,8 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
     place = cut(one_line(" · ".join(citation(hit["anchor"], hit["title"]))), room)
     # Citation and title share a line where it is wide enough.
     between = "  " if width(title) + width(place) < room else "\n   "
-    screen.say(f"{rank}. {screen.style(title, 'bold')}" + (between + screen.style(place, "cyan") if place else ""))
+    linked = screen.link(screen.style(title, "bold"), passage_url(hit))
+    screen.say(f"{rank}. {linked}" + (between + screen.style(place, "cyan") if place else ""))
     facts = [f"score {hit['score']:.2f}", f"document {hit['document_id']}", hit["doc_type"]]
     if hit["tags"]:
         facts.append("tags " + ", ".join(hit["tags"]))

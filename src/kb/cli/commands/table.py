@@ -14,6 +14,7 @@ class About(NamedTuple):
 # In the order of the help.
 COMMANDS = {
     "search": About("commands.search", "Find the passages that answer a question."),
+    "open": About("commands.open", "Open the web page in a browser, at a document or a question."),
     "add": About("commands.add", "Add files, folders and globs, and wait until they can be found."),
     "addnote": About("commands.notes", "Add a note and wait until it can be found."),
     "updatenote": About("commands.notes", "Replace the text of a note."),

@@ -1,0 +1,21 @@
+"""Addresses of the web page: a document, the place of a passage in it, a question."""
+
+from typing import TYPE_CHECKING
+
+from kb.core.endpoint import place
+
+if TYPE_CHECKING:
+    from kb.core.values import Json
+
+
+def page_url(path: str) -> str:
+    return place().engine_url.rstrip("/") + path
+
+
+def passage_url(hit: "Json") -> str:
+    """Where the page shows a search's result."""
+    anchor = hit["anchor"]
+    found = [f"page={anchor['page']}"] if "page" in anchor else []
+    if "start" in anchor:
+        found.append(f"at={anchor['start']}-{anchor['end']}")
+    return page_url(f"/d/{hit['document_id']}" + (f"?{'&'.join(found)}" if found else ""))
