@@ -5,11 +5,16 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 
 import pytest
 
-from kb.core import values
+from kb.core import status, values
 from kb.core.values import Accepted, Anchor, Chunk, Filter, Hit, Job, LedgerEntry, SearchAnswer
 from kb.core.wire import wire
 
-NOUNS = [value for value in vars(values).values() if isinstance(value, type) and is_dataclass(value)]
+NOUNS = [
+    value
+    for module in (values, status)
+    for value in vars(module).values()
+    if isinstance(value, type) and is_dataclass(value)
+]
 
 
 @pytest.mark.parametrize("noun", NOUNS)

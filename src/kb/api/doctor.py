@@ -8,7 +8,7 @@ from kb.api.dependencies import EngineOf, errors
 from kb.api.responses import Answer
 from kb.api.schemas import DoctorQuery
 from kb.core.errors import MethodNotAllowed
-from kb.core.values import Diagnosis
+from kb.core.status import Diagnosis
 
 router = APIRouter(prefix="/doctor", tags=["state"])
 

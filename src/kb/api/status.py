@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from kb.api.dependencies import EngineOf, errors
 from kb.api.responses import Answer
-from kb.core.values import Status
+from kb.core.status import Status
 
 router = APIRouter(tags=["state"])
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb.core.errors import InvalidRequest, NotFound
+from kb.core.status import Diagnosis, Status
 from kb.core.values import (
     Accepted,
     AddOptions,
     Cleared,
-    Diagnosis,
     Document,
     DocumentList,
     DocumentSummary,
@@ -27,7 +27,6 @@ from kb.core.values import (
     Removed,
     SearchAnswer,
     SearchRequest,
-    Status,
     TagList,
 )
 from kb.embedding.priority import Priority

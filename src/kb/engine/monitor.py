@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from kb import __version__
 from kb.core.errors import KBError
 from kb.core.settings import Settings
-from kb.core.values import Health, Limits, ModelInfo, Status, StorageInfo
+from kb.core.status import Health, Limits, ModelInfo, Status, StorageInfo
 from kb.embedding.lazy import WarmingEmbedder
 from kb.engine.jobs.queue import Queue
 from kb.index.chunk_index import ChunkIndex

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from kb.core.changes import RESET, Change
 from kb.core.errors import NotFound
 from kb.core.metadata import shown
+from kb.core.status import DocumentCounts
 from kb.core.times import now
-from kb.core.values import DocType, Document, DocumentCounts, Filter, Json, LedgerEntry, Method, TagCount
+from kb.core.values import DocType, Document, Filter, Json, LedgerEntry, Method, TagCount
 from kb.store.backend import Row, Transaction, listed
 from kb.store.stored import checked_id, from_row, readable
 

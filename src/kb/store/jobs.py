@@ -7,8 +7,9 @@ from typing import Any
 
 from kb.core.changes import Change
 from kb.core.errors import Conflict, NotFound
+from kb.core.status import QueueCounts
 from kb.core.times import now, seconds_between, stamp
-from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json, QueueCounts
+from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json
 from kb.store.backend import Row, Transaction
 from kb.store.stored import from_row, readable
 

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
         raise InvalidRequest(f"{args.client!r} is not an agent that kb knows: {', '.join(CLIENTS)}.")
     settings = read()
-    change = Change(client, args, args.url or mcp_url(settings, args.contract), settings)
+    change = ConfigChange(client, args, args.url or mcp_url(settings, args.contract), settings)
     if not args.json:
         change.show()
     if args.show_only or (args.json and not args.yes):
@@ -94,7 +94,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-class Change:
+class ConfigChange:
     """The present and the new text of a configuration file."""
 
     def __init__(self, client: "McpClient", args: argparse.Namespace, url: str, settings: "Settings") -> None:
@@ -187,7 +187,7 @@ def _agreed(path: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _told(args: argparse.Namespace, change: Change, proof: "Proof | None") -> int:
+def _told(args: argparse.Namespace, change: ConfigChange, proof: "Proof | None") -> int:
     if args.json:
         told: Json = {"client": args.client, "file": change.path, "url": change.url, "written": change.written}
         told |= {"backup": change.backup, "proof": proof._asdict() if proof else None}

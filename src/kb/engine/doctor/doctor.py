@@ -8,7 +8,7 @@ import logging
 import threading
 
 from kb.core.errors import KBError, Unavailable
-from kb.core.values import Check, Diagnosis
+from kb.core.status import Check, Diagnosis
 from kb.engine.doctor.files import FileChecks
 from kb.engine.doctor.finding import Examination, Finding, looking
 from kb.engine.doctor.indexed import IndexChecks
