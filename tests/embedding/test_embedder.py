@@ -164,7 +164,7 @@ def test_a_query_is_worked_on_before_it_is_waited_for() -> None:
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1]], ids=["as begun", "the other way round", "one of them"])
 def test_a_query_that_was_begun_is_in_nobodys_way(minilm: SentenceEmbedder, order: list[int]) -> None:
     expected = [minilm.embed_query(f"text {number}") for number in range(3)]
-    minilm._recent = LruCache(QUERY_CACHE)
+    minilm.query_cache = LruCache(QUERY_CACHE)
     begun = [minilm.begin_query(f"text {number}") for number in range(3)]
     assert cosines(minilm.embed(["text 1"])[0], expected[1]) >= 0.9999
     for number in order * 2:  # a second time, too
@@ -192,7 +192,7 @@ def test_the_query_cache_is_bounded_and_counted() -> None:
         list(pool.map(embedder.embed_query, [f"query {number}" for number in range(QUERY_CACHE + 50)]))
     embedder.embed_query(f"query {QUERY_CACHE + 49}")
     counts = embedder.query_cache
-    assert (counts.size, counts.capacity, counts.misses, counts.hits) == (QUERY_CACHE, QUERY_CACHE, QUERY_CACHE + 50, 1)
+    assert (len(counts), counts.capacity, counts.misses, counts.hits) == (QUERY_CACHE, QUERY_CACHE, QUERY_CACHE + 50, 1)
 
 
 def test_a_query_does_not_wait_for_the_bulk_work_that_runs() -> None:
@@ -222,7 +222,7 @@ def test_no_bulk_work_begins_while_a_search_runs(monkeypatch: pytest.MonkeyPatch
 
 def test_queries_and_bulk_work_of_many_threads_get_their_own_vectors(minilm: SentenceEmbedder) -> None:
     expected = minilm.embed(MIXED)
-    minilm._recent = LruCache(QUERY_CACHE)
+    minilm.query_cache = LruCache(QUERY_CACHE)
     with ThreadPoolExecutor(8) as pool:
         queries = pool.map(minilm.embed_query, MIXED)
         batches = pool.map(minilm.embed, [MIXED[start : start + 7] for start in range(0, len(MIXED), 7)])

@@ -22,5 +22,5 @@ def test_the_embedder_gives_the_same_vector_with_the_tokens_of_the_question(embe
     for text in ("how herons fish", "herons hunt " * 300):
         question = Question(text, embedder)
         vector = embedder.begin_query(question.text, question.tokens)()
-        embedder._recent.clear()
+        embedder.query_cache.clear()
         assert vector.tolist() == embedder.embed_query(text).tolist()

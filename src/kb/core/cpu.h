@@ -1,4 +1,4 @@
-// Which instructions there are: the processor has them, and the system keeps their registers for every thread.
+// Which instructions can be used: the processor has them, and the system saves their registers for every thread.
 
 #pragma once
 

@@ -1,9 +1,9 @@
-"""Embedding that may wait: many texts of many callers, on all cores at once, and searches before it.
+"""Bulk embedding: many texts of many callers on all cores, with priority for searches.
 
-Every core runs a batch of its own (a stream), which is faster than all cores on one batch: no core waits for another.
-Callers hand in token ids and may go on with something else meanwhile; they take turns, batch by batch, so that a note
-does not wait for the whole of a book. Short texts of several callers share a batch; a long one is run alone. A single
-text while nothing else is going on gets all cores, as a query does.
+Every core runs its own batches (a stream), which is faster than all cores on one batch: no core waits for another.
+Callers submit token ids and get a future. They take turns, batch by batch, so that a note does not wait for a whole
+book. Short texts of several callers share a batch; a long one is run alone. A single text on an idle machine gets all
+cores, as a query does.
 """
 
 import math
@@ -23,25 +23,25 @@ Vectors = NDArray[np.float32]
 Ids = Sequence[int]
 Embed = Callable[[Sequence[Ids]], Vectors]  # one vector for each of a few texts; for one thread at a time
 
-# What a stream takes at a time. More is no faster, and is longer in the way of a query.
+# Tokens of one batch. A larger one is no faster, and delays a query for longer.
 BATCH_TOKENS = 256
-# Runtimes keep memory for every shape they have seen, so shapes are made to repeat.
+# Runtimes keep memory for every input shape, so lengths are rounded up to few shapes.
 LENGTH_STEP = 8
-LIKE = 0.75  # texts share a batch when the shortest has about this much of the longest: little of it is padding
+LIKE = 0.75  # length of the shortest text of a batch, relative to the longest: little of it is padding
 
 
 @dataclass(slots=True)
 class Work:
-    """What one caller handed in."""
+    """The texts of one caller."""
 
     texts: Sequence[Ids]
     vectors: Vectors
-    left: list[int]  # numbers of the texts that nobody has taken yet, ascending by length
+    left: list[int]  # positions of texts that are in no batch yet, ascending by length
     missing: int  # texts that have no vector yet
     done: "Future[Vectors]" = field(default_factory=Future)
 
     def take(self, most: int) -> int | None:
-        """The longest of the texts that are left and have at most so many tokens, but not many fewer."""
+        """Remove and return the longest text left of at most `most` tokens; None if all are much shorter or longer."""
         at = bisect_right(self.left, most, key=lambda number: len(self.texts[number])) - 1
         if at < 0 or len(self.texts[self.left[at]]) < LIKE * most - LENGTH_STEP:
             return None
@@ -49,7 +49,7 @@ class Work:
 
 
 class Bulk:
-    """`streams` run beside each other; `whole` has all cores, and must not be in the way of a query for long."""
+    """`streams` run in parallel; `whole` uses all cores for one text, and must not delay a query for long."""
 
     def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int, priority: Priority) -> None:
         self._dimensions = dimensions
@@ -62,7 +62,7 @@ class Bulk:
         self._threads = ThreadPoolExecutor(len(streams), thread_name_prefix="embed")
 
     def submit(self, texts: Sequence[Ids]) -> "Future[Vectors]":
-        """The vectors, in order, as soon as there are cores for them."""
+        """Queue these texts. The future holds their vectors, in order."""
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         work = Work(texts, np.empty((len(texts), self._dimensions), np.float32), order, len(texts))
         if not texts:
@@ -75,7 +75,7 @@ class Bulk:
         return work.done
 
     def _work(self) -> None:
-        """Run batches for as long as there are any. There are as many threads as streams."""
+        """Run batches until none is left. There are as many threads as streams."""
         with self._lock:
             stream = self._idle.pop()
         try:
@@ -86,7 +86,7 @@ class Bulk:
                 self._idle.append(stream)
 
     def _next(self) -> list[tuple[Work, int]]:
-        """The next caller's longest text, and others of like length while there is room; empty when all is done."""
+        """The next caller's longest text, and others of similar length while there is room; empty if none is left."""
         self._priority.give_way()
         with self._lock:
             if not self._waiting:
@@ -102,7 +102,7 @@ class Bulk:
             return batch
 
     def _lonely(self, batch: list[tuple[Work, int]]) -> bool:
-        """Whether this is all there is to do, and nobody is asking questions."""
+        """Whether this batch is the only work, and no search is expected."""
         with self._lock:
             alone = len(batch) == 1 and not self._waiting and len(self._idle) == self._streams - 1
             return alone and self._priority.is_quiet
@@ -110,7 +110,7 @@ class Bulk:
     def _run(self, stream: Embed, batch: list[tuple[Work, int]]) -> None:
         try:
             vectors = stream([work.texts[number] for work, number in batch])
-        except Exception as wrong:  # noqa: BLE001 - it belongs to those who wait for it
+        except Exception as wrong:  # noqa: BLE001 - raised again by the futures
             self._fail(batch, wrong)
             return
         finished = []
@@ -124,7 +124,7 @@ class Bulk:
             work.done.set_result(work.vectors)
 
     def _fail(self, batch: list[tuple[Work, int]], wrong: Exception) -> None:
-        """Whoever has a text in this batch gets no answer; what is left of theirs is not begun."""
+        """Fail every caller with a text in this batch, and drop what is left of their texts."""
         failed = []
         with self._lock:
             for work, _ in batch:

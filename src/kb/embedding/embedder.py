@@ -1,13 +1,12 @@
 """Text in, unit vectors out.
 
-The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is
-cut silently. A query runs at once, on as many cores as help it, beside the bulk work that has begun and before what
-has not (`kb.embedding.batcher`, `kb.embedding.priority`). Nothing here opens a socket.
+The same text gives the same vector in any batch and on either runtime (to a cosine of .9999), and no text is cut
+silently. A query runs at once, beside batches that have begun (`kb.embedding.batcher`). Nothing opens a socket.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -23,16 +22,8 @@ from kb.embedding.priority import Priority
 from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.embedding.tokenizer import Tokenizer, Tokens
 
-SHORT_QUERY = 32  # tokens; a longer one is padded to a length that repeats, a shorter one would notice the padding
+SHORT_QUERY = 32  # tokens; only a longer one is padded to a length that repeats, as padding slows a shorter one down
 QUERY_CACHE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class CacheCounts:
-    hits: int
-    misses: int
-    size: int
-    capacity: int
 
 
 class Embedder(Protocol):
@@ -61,30 +52,31 @@ class Embedder(Protocol):
         """The same, without waiting for it."""
 
     def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
-        """The unit vector of a text of any length, before bulk work that waits; not writable.
+        """Start to embed a text of any length in other threads. The returned function waits for its unit vector.
 
-        Other threads may begin with it at once; what is returned ends it.
+        The vector is not writable, since it is cached. A text longer than the window is read in windows; its vector
+        is the direction of their mean, weighted by their tokens.
         """
 
 
-class Begun:
-    """A question with which other threads have begun. Whoever needs them next ends it, for whoever asked."""
+@dataclass(slots=True)
+class PendingQuery:
+    """A query that the runtime has begun. The next caller that needs the runtime completes it."""
 
-    def __init__(self, end: Finish) -> None:
-        self._end = end
-        self.done: Future[Vectors] = Future()
+    finish: Finish
+    result: "Future[Vectors]" = field(default_factory=Future)
 
-    def end(self) -> None:
-        if self.done.done():
+    def complete(self) -> None:
+        if self.result.done():
             return
         try:
-            self.done.set_result(self._end())
-        except Exception as wrong:  # noqa: BLE001 - it belongs to whoever asked
-            self.done.set_exception(wrong)
+            self.result.set_result(self.finish())
+        except Exception as wrong:  # noqa: BLE001 - raised again by the future
+            self.result.set_exception(wrong)
 
 
 class SentenceEmbedder:
-    """The one embedder: tokenizer, runtime, pooling, and the order in which work is done."""
+    """Tokenizer, runtime and pooling of one model; queries beside bulk work."""
 
     def __init__(self, files: ModelFiles, runtime: Runtime, priority: Priority) -> None:
         self.name = files.name
@@ -95,18 +87,16 @@ class SentenceEmbedder:
         self.tokenizer = Tokenizer(files.tokenizer)
         self._pooling = files.pooling
         self._runtime = runtime
-        self._querying = Lock()  # held by whoever uses the runtime for a single text, or what is pending
-        self._pending: Begun | None = None  # begun, and not ended yet
+        self._querying = Lock()  # guards `_pending`, and the runtime while it embeds a single text
+        self._pending: PendingQuery | None = None
         streams = [partial(self._embedded, run) for run in runtime.streams]
         self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, priority)
-        self._recent: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
+        self.query_cache: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
         return self.begin(texts).result()
 
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
-        """The same, without waiting for it: only what is wrong with the texts is told at once."""
         ids = self.tokenizer.ids(texts)
         lengths = [len(tokens) for tokens in ids]
         if lengths and max(lengths) > self.max_tokens:
@@ -120,58 +110,47 @@ class SentenceEmbedder:
         return self._bulk.submit(ids)
 
     def embed_query(self, text: str) -> Vectors:
-        """What `begin_query` gives in the end."""
         return self.begin_query(text)()
 
     def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
-        """The unit vector of a text of any length, before bulk work that waits; not writable.
-
-        Other threads may begin with it at once; what is returned ends it. What is longer than the window is read in
-        windows; the answer is the direction of their mean, in which each counts by its tokens.
-        """
-        if (known := self._recent.get(text)) is not None:
+        if (known := self.query_cache.get(text)) is not None:
             return lambda: known
         windows = self.tokenizer.windows(text, tokens or self.tokenizer.encode(text), self.max_tokens)
-        begun = self._begin(windows[0]) if len(windows) == 1 else None
+        pending = self._begin(windows[0]) if len(windows) == 1 else None
 
         def finish() -> Vectors:
-            vector = self._end(begun) if begun else self._mean(windows)
-            vector.setflags(write=False)  # every asker gets this one
-            self._recent.put(text, vector)
+            vector = self._completed(pending) if pending else self._mean(windows)
+            vector.setflags(write=False)
+            self.query_cache.put(text, vector)
             return vector
 
         return finish
 
-    @property
-    def query_cache(self) -> CacheCounts:
-        recent = self._recent
-        return CacheCounts(recent.hits, recent.misses, len(recent), recent.capacity)
-
-    def _begin(self, window: Sequence[int]) -> Begun | None:
-        """None while the runtime is busy: then this question may as well begin when its vector is needed."""
+    def _begin(self, window: Sequence[int]) -> PendingQuery | None:
+        """Return None if the runtime is busy; the caller then embeds synchronously."""
         if not self._querying.acquire(blocking=False):
             return None
         try:
             if self._pending is not None:
                 return None
             input_ids, mask = self._padded([window])
-            end = self._runtime.begin(input_ids, mask)
-            self._pending = Begun(lambda: self._vectors(end(), mask)[0])
+            finish = self._runtime.begin(input_ids, mask)
+            self._pending = PendingQuery(lambda: self._vectors(finish(), mask)[0])
             return self._pending
         finally:
             self._querying.release()
 
-    def _end(self, begun: Begun) -> Vectors:
-        if not begun.done.done():  # by somebody else
+    def _completed(self, query: PendingQuery) -> Vectors:
+        if not query.result.done():  # another caller may have completed it
             with self._querying:
-                if self._pending is begun:
-                    self._settle()
-        return begun.done.result()
+                if self._pending is query:
+                    self._complete_pending()
+        return query.result.result()
 
-    def _settle(self) -> None:
-        """End what was begun, whoever asked for it: the runtime takes one text at a time."""
+    def _complete_pending(self) -> None:
+        """Complete the pending query, if any: the runtime takes one text at a time."""
         if self._pending is not None:
-            self._pending.end()
+            self._pending.complete()
             self._pending = None
 
     def _mean(self, windows: Sequence[Sequence[int]]) -> Vectors:
@@ -180,7 +159,7 @@ class SentenceEmbedder:
 
     def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         with self._querying:
-            self._settle()
+            self._complete_pending()
             return self._embedded(run, batch)
 
     def _embedded(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
@@ -201,7 +180,7 @@ class SentenceEmbedder:
         return input_ids, mask
 
     def _vectors(self, output: Vectors, mask: Ids) -> Vectors:
-        """Unit vectors from what a runtime gives."""
+        """Unit vectors from the output of a runtime."""
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
         return _unit(output.astype(np.float32, copy=False))
@@ -231,7 +210,7 @@ def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    # `numpy.linalg.norm` and `clip` do the same on a longer way, which a query would notice (`kb.core.arrays`).
+    # Faster for a single vector than `numpy.linalg.norm` and `clip` (`kb.core.arrays`).
     lengths = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit

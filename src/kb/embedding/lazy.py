@@ -1,7 +1,7 @@
 """An embedder that loads its model while the engine already listens.
 
-What the model's folder says about itself is known at once, and a folder that cannot be used is refused at once;
-whoever needs the model itself waits until it is loaded.
+The description of the model's folder is read at once, and an unusable folder is refused at once. Calls that need the
+model itself wait until it is loaded.
 """
 
 import logging
@@ -32,7 +32,7 @@ class WarmingEmbedder:
         self.problem: str | None = None  # why it could not be loaded
 
     def start(self) -> None:
-        """Not a daemon: a process that ends in the middle of loading would be aborted by the runtime."""
+        """Load in a thread that is no daemon: the runtime aborts a process that ends in the middle of loading."""
         threading.Thread(target=self._load, name="load-model").start()
 
     @property
@@ -57,7 +57,7 @@ class WarmingEmbedder:
 
     @property
     def cached_queries(self) -> int:
-        return self._embedder.query_cache.size if self._embedder else 0
+        return len(self._embedder.query_cache) if self._embedder else 0
 
     @property
     def device(self) -> str:
@@ -79,7 +79,7 @@ class WarmingEmbedder:
     def _load(self) -> None:
         try:
             self._embedder = load(self._model_dir, priority=self._priority)
-        except Exception as error:  # the thread's last chance to say why
+        except Exception as error:  # any: otherwise the thread would end without a word
             log.exception("the embedding model could not be loaded")
             self.problem = f"The embedding model could not be loaded: {error}"
         finally:

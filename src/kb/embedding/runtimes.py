@@ -1,6 +1,6 @@
-"""What runs the embedding model's graph: OpenVINO, ONNX Runtime, kb's own encoder, or each for what it does best.
+"""The runtimes of the embedding model: OpenVINO, ONNX Runtime, kb's own encoder, and combinations of them.
 
-Figures and what else was tried: docs/decisions/002 and 011.
+Figures: docs/decisions/002 and 011.
 """
 
 import os
@@ -22,23 +22,23 @@ from kb.embedding.minilm.encoder import Encoder, Precision
 Vectors = NDArray[np.float32]
 Ids = NDArray[np.int64]
 RuntimeName = Literal["auto", "openvino", "onnxruntime"]
-# Token ids and attention mask of some texts to vectors of the texts (batch, dimensions), or of their tokens (batch,
-# length, dimensions). For one thread at a time.
+# Token ids and attention mask in; vectors of texts (batch, dimensions) or of tokens (batch, length, dimensions) out.
+# For one thread at a time.
 Run = Callable[[Ids, Ids], Vectors]
 Finish = Callable[[], Vectors]
 Begin = Callable[[Ids, Ids], Finish]
 
-GIVING_WAY = 10  # how much: others get ten times as much of a core, but it is never starved
-SPINNING = 15  # microseconds that threads of ONNX Runtime wait for each other in a loop, before they sleep
-QUERY_THREADS = 4  # at most: of more, each would have less to do than it takes to wake it up (an estimate)
-LONG_QUERY = 64  # tokens, from which on a general runtime is as fast as kb's own encoder
-# What a graph may ask for, and what it may answer, the best first.
+GIVING_WAY = 10  # nice value of bulk work: others get ten times as much of a core, but it is never starved
+SPINNING = 15  # microseconds that threads of ONNX Runtime spin before they sleep
+QUERY_THREADS = 4  # at most: waking more of them would take longer than their share of the work (an estimate)
+LONG_QUERY = 64  # tokens from which a general runtime is as fast as kb's own encoder
+# Known inputs and outputs of a graph; of several outputs the first is taken.
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
-# What ONNX Runtime may be built for, the fastest first, and what to call it.
+# Execution providers of ONNX Runtime, the fastest first, and their names in the status.
 CPU = "CPUExecutionProvider"
 PROVIDERS = {"CUDAExecutionProvider": "cuda", "MIGraphXExecutionProvider": "rocm", CPU: "cpu"}
-SHORTEST: Ids = np.ones((1, 2), np.int64)  # text that there is
+SHORTEST: Ids = np.ones((1, 2), np.int64)  # possible text
 
 
 class Runtime(Protocol):
@@ -48,23 +48,23 @@ class Runtime(Protocol):
     def device(self) -> str: ...
     @property
     def query(self) -> Run:
-        """One text as soon as possible."""
+        """Embed one text, as fast as possible."""
 
     @property
     def begin(self) -> Begin:
-        """The same, begun in other threads: what is returned ends it, and is called before the next text."""
+        """Begin the same in other threads. The returned function, to be called before the next text, completes it."""
 
     @property
     def whole(self) -> Run:
-        """One text as soon as possible, but with the vector that `streams` would give it. Not beside `query`."""
+        """Embed one text fast, to the vector that `streams` would give. Not to be called beside `query`."""
 
     @property
     def streams(self) -> Sequence[Run]:
-        """All at the same time, beside each other and beside `query`."""
+        """Functions for bulk work, which may run in parallel, and beside `query`."""
 
 
 def open_runtime(graph: Path, name: RuntimeName = "auto") -> Runtime:
-    """The runtime of this name with the graph loaded; `auto` is the fastest of those that are installed."""
+    """Load the graph in the runtime of this name; `auto` takes the fastest one that is installed."""
     try:
         if name == "auto":
             return _fastest(graph)
@@ -84,13 +84,13 @@ def _fastest(graph: Path) -> Runtime:
     threads = min(usable_cores(), QUERY_THREADS)
     try:
         return WithEncoder(model, Encoder(graph, threads, model.precision))
-    except Unavailable:  # it is for one graph only, and not for every processor
+    except Unavailable:  # not compiled, another graph, or an unsupported processor
         pass
     if model.precision == "bf16":
         return OpenVino(model)
     try:
         return WithOnnxRuntime(model, OnnxRuntime(graph, [CPU], threads))
-    except (ImportError, Unavailable):  # ONNX Runtime is not there, or does not know what the graph asks for
+    except (ImportError, Unavailable):  # not installed, or without an operator of the graph
         return OpenVino(model)
 
 
@@ -111,11 +111,11 @@ class OpenVinoModel:
         self._output = _output(graph, [port.any_name for port in self._model.outputs])
 
     def alone(self) -> Run:
-        """All cores for one text."""
+        """A function that embeds one text on all cores."""
         return self._runner(self._compiled(1))
 
     def beside(self) -> list[Run]:
-        """One core for each stream: on all cores together, one would be slower. They give way to everything else."""
+        """Functions that embed on one core each, which is faster in total, with low priority."""
         streams = usable_cores()
         compiled = _giving_way(lambda: self._compiled(streams))
         return [self._runner(compiled) for _ in range(streams)]
@@ -130,7 +130,7 @@ class OpenVinoModel:
             return self._core.compile_model(self._model, "CPU", options)
 
     def _runner(self, compiled: Any) -> Run:
-        graph, inputs, output = self._graph, self._inputs, self._output  # and nothing else is held
+        graph, inputs, output = self._graph, self._inputs, self._output  # so that `run` does not keep `self` alive
         with _translated(graph):
             request = compiled.create_infer_request()
 
@@ -143,9 +143,9 @@ class OpenVinoModel:
 
 
 class OpenVino:
-    """In bfloat16, where the processor computes in it, twice as fast as any other that knows every graph.
+    """The fastest runtime for any graph where the processor computes in bfloat16.
 
-    The graph is compiled twice over the same weights, so that a query does not have to wait for bulk work.
+    The graph is compiled twice over the same weights, so that a query does not wait for bulk work.
     """
 
     def __init__(self, model: OpenVinoModel) -> None:
@@ -156,7 +156,7 @@ class OpenVino:
 
 
 class OnnxRuntime:
-    """For machines without OpenVINO, for queries, and for graphics cards: it takes what its wheel was built for."""
+    """For machines without OpenVINO, for queries, and for graphics cards if its wheel was built for them."""
 
     def __init__(self, graph: Path, providers: Sequence[str] = tuple(PROVIDERS), threads: int | None = None) -> None:
         import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -165,9 +165,8 @@ class OnnxRuntime:
         with _translated(graph):
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads or usable_cores()
-            options.log_severity_level = 4  # what goes wrong is raised; nothing else needs saying
-            # Its threads wait for each other in a loop, which is quick, but not for longer than a step takes: what the
-            # loop keeps off a core may be what it waits for.
+            options.log_severity_level = 4  # errors are raised anyway
+            # Spin for no longer than a step takes: a spinning thread may keep the one it waits for off its core.
             options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPINNING))
             options.add_session_config_entry("session.force_spinning_stop", "1")
             built_for = onnxruntime.get_available_providers()
@@ -175,7 +174,7 @@ class OnnxRuntime:
             self._session = onnxruntime.InferenceSession(graph, options, providers=possible)
         self._inputs = _inputs(graph, [port.name for port in self._session.get_inputs()])
         self._output = _output(graph, [port.name for port in self._session.get_outputs()])
-        self.query = self.whole = self._run  # a session takes several at once
+        self.query = self.whole = self._run  # a session may be used by several threads
         self.begin = elsewhere(self.query)
         self.streams: Sequence[Run] = [self._run]
         self.device = f"{PROVIDERS[self._session.get_providers()[0]]} (ONNX Runtime, f32)"
@@ -187,10 +186,10 @@ class OnnxRuntime:
 
 
 class WithEncoder:
-    """OpenVINO for what is kept, and kb's own encoder for questions.
+    """OpenVINO for documents, and kb's own encoder for queries.
 
-    A question is seldom as long as the one before it, and OpenVINO prepares anew for every other length. Its streams
-    are as fast as any, only they can be told to give way, and all that is kept has vectors of the same making.
+    Queries differ in length, and OpenVINO prepares anew for every length. For documents it is as fast as any, its
+    streams can have a low priority, and all stored vectors come from one runtime.
     """
 
     def __init__(self, model: OpenVinoModel, encoder: Encoder) -> None:
@@ -211,26 +210,26 @@ class WithEncoder:
 
 
 class WithOnnxRuntime:
-    """ONNX Runtime for questions, which in float32 are faster there, and for a single text that is kept."""
+    """ONNX Runtime for queries, which it embeds faster in float32, and for single documents; OpenVINO for bulk work."""
 
     def __init__(self, model: OpenVinoModel, other: OnnxRuntime) -> None:
         self.query, self.whole, self.begin = other.query, other.whole, other.begin
-        self.query(SHORTEST, SHORTEST)  # what it has read, it may still not be able to run
+        self.query(SHORTEST, SHORTEST)  # a graph that can be read may still fail to run
         self.streams = model.beside()
         self.device = f"cpu (OpenVINO; ONNX Runtime for queries, {model.precision})"
 
 
 def elsewhere(run: Run) -> Begin:
-    """Have it done by a thread of its own."""
+    """The same function, run in a thread of its own."""
     thread = ThreadPoolExecutor(1, "query")
     return lambda input_ids, attention_mask: thread.submit(run, input_ids, attention_mask).result
 
 
 def _giving_way(work: Callable[[], Any]) -> Any:
-    """Do it in a thread of low priority; the threads that it starts inherit that."""
+    """Run `work` in a thread of low priority, which the threads that it starts inherit."""
 
     def lower() -> None:
-        if sys.platform == "linux":  # elsewhere the whole process would be meant
+        if sys.platform == "linux":  # elsewhere it would apply to the whole process
             own = os.getpriority(os.PRIO_PROCESS, get_native_id())
             os.setpriority(os.PRIO_PROCESS, get_native_id(), max(own, GIVING_WAY))
 

@@ -1,9 +1,8 @@
-"""A text as the embedding model's tokenizer sees it.
+"""Tokens of a text, by the embedding model's tokenizer.
 
-Offsets are indices into the Python string that was given, whatever the script, and lengths are never cut: the
-truncation and padding that a model's `tokenizer.json` may ask for are switched off. Long texts are encoded in
-segments, which is several times faster, gives the same tokens and takes the same memory for any length: a token takes
-540 bytes while it is being encoded. A tokenizer may be shared by threads, and other threads run while it works.
+Offsets are indices into the given Python string, in any script. Nothing is truncated or padded, whatever the model's
+`tokenizer.json` says. Long texts are encoded in segments: that is several times faster, gives the same tokens, and
+bounds the memory (a token takes 540 bytes while it is encoded). Threads may share a tokenizer, and run while it works.
 """
 
 import re
@@ -25,11 +24,11 @@ from kb.core.errors import Unavailable
 # Longer segments are slower per character; shorter ones gain nothing more.
 SEGMENT_CHARACTERS = 10_000
 BATCH_SEGMENTS = 16  # that are encoded at a time
-# Of a text whose tokenizer is not known to allow cuts: rather a token too many than any amount of memory.
+# For a tokenizer that is not known to allow cuts: a wrong token at a cut is better than unbounded memory.
 UNCUT_CHARACTERS = 2**20
 
-# A BERT tokenizer looks at nothing beyond a word, so a text may be cut between white space and a letter. Not all
-# that Python calls white space is some to the tokenizer.
+# A BERT tokenizer looks at single words, so a text may be cut between white space and a letter. The tokenizer knows
+# fewer kinds of white space than Python.
 _CUT = re.compile(r"(?<=[ \t\r\n])(?=[^\W_])")
 
 Tokens = tokenizers.Encoding
@@ -38,12 +37,12 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer:
-    """What a chunker needs to know about tokens, and what a model needs to be fed."""
+    """Offsets of tokens for the chunker, and token ids for the model."""
 
     def __init__(self, path: Path) -> None:
         try:
             self._inner = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as wrong:  # the library knows no narrower one
+        except Exception as wrong:  # the library raises nothing narrower
             raise Unavailable(f"The tokenizer {path} cannot be read: {wrong}. Run `make setup` again.") from wrong
         self._inner.no_truncation()
         self._inner.no_padding()
@@ -55,7 +54,7 @@ class Tokenizer:
         added = self._inner.get_added_tokens_decoder().values()
         self._longest_added = max((len(token.content) for token in added), default=0)
         self._unknown = self._inner.token_to_id(getattr(self._inner.model, "unk_token", None) or "<unk>")
-        self.specials: int = self._inner.num_special_tokens_to_add(False)  # what a model adds to every text
+        self.specials: int = self._inner.num_special_tokens_to_add(False)  # special tokens added to every text
 
     def offsets(self, text: str) -> NDArray[np.int32]:
         """Start and end of every token, in characters of `text`, without special tokens: shape (n, 2).
@@ -65,7 +64,7 @@ class Tokenizer:
         return np.concatenate([np.empty((0, 2), np.int32), *self.offsets_by_batch(text)])
 
     def offsets_by_batch(self, text: str) -> Iterator[NDArray[np.int32]]:
-        """The same, some at a time: each batch is of a few hundred thousand characters at most."""
+        """The same in batches of a few hundred thousand characters at most."""
         start = 0
         while start < len(text):
             cuts = self._cuts(text, start)
@@ -86,9 +85,9 @@ class Tokenizer:
         return self._encode([_text(text)])[0]
 
     def letters_per_token(self, text: str, tokens: Tokens) -> float:
-        """How much of a word the vocabulary knows at once: about 4 in English, 1 in a script that it has to spell.
+        """Mean letters per token: about 4 in English, 1 in a script whose words the vocabulary does not know.
 
-        0 for a text without letters. A word that it does not know at all counts as spelt.
+        0 for a text without letters. Each letter of an unknown token counts as a token.
         """
         letters = counted = 0
         for id_, (start, end) in zip(tokens.ids, tokens.offsets, strict=True):
@@ -98,19 +97,19 @@ class Tokenizer:
         return letters / counted if counted else 0.0
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """What the model is fed for each text: whole, with special tokens."""
+        """Token ids of each whole text, with special tokens."""
         return [encoding.ids for encoding in self._inner.encode_batch_fast([_text(text) for text in texts])]
 
     def windows(self, text: str, tokens: Tokens, size: int) -> list[list[int]]:
-        """What the model is fed for a text of any length: windows of at most `size` with special tokens."""
+        """Token ids of a text of any length, in windows of at most `size` with special tokens."""
         if len(tokens) + self.specials <= size:
             return [self._inner.post_process(tokens).ids]
-        whole = self.encode(text)  # a copy, since it is truncated
+        whole = self.encode(text)  # not `tokens`, since it is truncated in place
         whole.truncate(size - self.specials)
         return [self._inner.post_process(window).ids for window in (whole, *whole.overflowing)]
 
     def _cuts(self, text: str, start: int) -> list[int]:
-        """Edges of the segments that come next; only `start` when white space is too far away."""
+        """Edges of the next segments; only `start` if white space is too far away."""
         if not self._cuttable:
             return [start, *_uncut(text, start)]
         cuts = [start]
@@ -130,11 +129,11 @@ class Tokenizer:
             yield _flat(encoding.offsets) + np.int32(base)
 
     def _unspaced(self, text: str, start: int) -> Generator[NDArray[np.int32], None, int]:
-        """Encode a stretch without white space, in windows; return where it is safe to go on.
+        """Encode a stretch without white space, in windows; return the position at which to go on.
 
-        The tokenizer itself tells where words begin. A word that is still open where a window ends is put before the
-        next window, as far as it counts: what the normalizer drops (accents) is left out, and of a word that is too
-        long to be known, its beginning is enough.
+        The tokenizer itself tells where words begin. A word that continues beyond a window is put in front of the next
+        window, without the characters that the normalizer drops (accents). Of a word that is too long for the
+        vocabulary, its beginning is enough.
         """
         opened, places = "", np.empty(0, np.int32)  # the open word, and where its characters stand in the text
         while True:
@@ -166,7 +165,7 @@ class Tokenizer:
             opened, places, start = "".join(window[index] for index in kept), places[kept], end
 
     def _kept(self, window: str, at: int, characters: int) -> list[int]:
-        """Which of the characters from `at` make up so many of the normalized text; and the last, where it ends."""
+        """Positions of the characters from `at` that give this many normalized ones, and of the last that gives any."""
         kept: list[int] = []
         while characters > 0:
             if grown := len(self._normalized(window[at])):
@@ -185,7 +184,7 @@ def _flat(offsets: list[tuple[int, int]]) -> NDArray[np.int32]:
 
 
 def _uncut(text: str, start: int) -> Iterator[int]:
-    """Where the next piece ends of a text that is better not cut."""
+    """End of the next segment for a tokenizer that is not known to allow cuts."""
     at = start + UNCUT_CHARACTERS
     if at >= len(text):
         yield len(text)
@@ -195,12 +194,12 @@ def _uncut(text: str, start: int) -> Iterator[int]:
 
 
 def _text(text: str) -> str:
-    """Python strings may hold halves of surrogate pairs, which are not text; one character takes the place of one."""
+    """Replace lone surrogates, which a Python string may hold but which are no text, one for one."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _is_cuttable(inner: tokenizers.Tokenizer) -> bool:
-    """Only BERT's rules are known to look at nothing beyond a word."""
+    """Whether it has BERT's rules, which look at single words."""
     kinds = ((inner.normalizer, BertNormalizer), (inner.pre_tokenizer, BertPreTokenizer), (inner.model, WordPiece))
     if not all(isinstance(part, kind) for part, kind in kinds):
         return False

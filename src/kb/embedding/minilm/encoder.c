@@ -1,12 +1,12 @@
-// One text through the encoder of all-MiniLM-L6-v2. `embedding/minilm/encoder.py` is its only caller; docs/decisions/011 says why it exists.
+// One text through the encoder of all-MiniLM-L6-v2. `encoder.py` is its only caller; docs/decisions/011 has the reasons.
 //
-// A question is a dozen tokens: little to compute, but all weights are needed for it, 43 MB in float32, which memory
-// takes 2 ms to deliver. Here they have 16 bits, lie in the order in which they are used, and are asked for ahead of time.
-// How they are multiplied depends on the processor, and has a file for each way; sums are float32. Each number is computed
-// by one thread in one order, so a text gives the same vector on any number of threads.
+// A query has a dozen tokens: little to compute, but it needs all weights, 43 MB in float32, which memory takes 2 ms to
+// deliver. So here they have 16 bits, are stored in the order of use, and are prefetched. The products depend on the
+// processor, with one header for each kind; sums are float32. Each number is computed by one thread in a fixed order, so a
+// text gives the same vector on any number of threads.
 //
-// Threads share the work of a text by taking the next part from a board. A helper that still sleeps is not waited for, and
-// one that lost its core to somebody else only for the part that it has taken: the others take the rest.
+// Threads share the work of a text by taking the next part from a board. No thread waits for a helper that still sleeps;
+// if a helper loses its core, the others wait only for the part that it has taken.
 
 #include <immintrin.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 
 #include "../../core/cpu.h"
 
-#include PRODUCTS // embedding/minilm/encoder_f32.h or embedding/minilm/encoder_bf16.h: what follows is compiled for the processors that it is for
+#include PRODUCTS // encoder_f32.h or encoder_bf16.h, which also sets the instructions for the code below
 
 enum {
     WORDS = 30522,
@@ -29,11 +29,11 @@ enum {
     HEADS = 12,
     HEAD = HIDDEN / HEADS,
     LAYERS = 6,
-    PATIENCE = 100, // looks at the board, some 2 us, before the core is offered to somebody else
+    PATIENCE = 100, // looks at the board, some 2 us, before the thread yields its core
     MOST_HELPERS = 15,
 };
 
-// What Python fills in; see `embedding/minilm/encoder.py`. Everything is borrowed and must outlive the encoder.
+// Filled in by `encoder.py`. Everything is borrowed and must outlive the encoder.
 typedef struct {
     const Weight *weights;
     const float *scale; // [outputs]
@@ -45,7 +45,7 @@ typedef struct {
 } Norm;
 
 typedef struct {
-    Linear projection; // queries, keys and values, one behind the other
+    Linear projection; // queries, keys and values, in this order
     Linear joining;
     Norm attended;
     Linear widening;
@@ -59,21 +59,21 @@ typedef struct {
     Layer layers[LAYERS];
 } Weights;
 
-// What is done to a text, layer by layer, each step when all of the one before is there.
+// The steps of a layer. A step begins when the one before is complete.
 enum Step { PROJECT, ATTEND, JOIN, NORMALISE_ATTENDED, WIDEN, NARROW, NORMALISE, STEPS };
 
-// The board: the number of the stage (a step of a layer) and, in the last 16 bits, of its next part. Stages are counted
-// through all texts, so no moment looks like an earlier one. The one after a text's last is rest.
+// The board holds the number of the stage (a step of a layer) and, in the last 16 bits, of its next part. The count of stages
+// continues from text to text, so no value occurs twice. In the stage after a text's last one, threads rest.
 enum { STAGES = LAYERS * STEPS, PART_BITS = 16 };
 
 typedef struct {
     Weights weights;
-    atomic_int length; // of the text; a late helper may look at it while the next one comes
+    atomic_int length; // of the text; atomic, since a late helper may read it while the next text begins
     float x[POSITIONS * HIDDEN], projected[POSITIONS * 3 * HIDDEN], sum[POSITIONS * HIDDEN];
-    Input given[POSITIONS * HIDDEN], inner[POSITIONS * INNER]; // what products read
+    Input given[POSITIONS * HIDDEN], inner[POSITIONS * INNER]; // inputs of products
 
     _Alignas(64) atomic_uint_fast64_t board;
-    _Alignas(64) atomic_int done; // parts of the stage on the board
+    _Alignas(64) atomic_int done; // completed parts of the stage on the board
     pthread_mutex_t lock;
     pthread_cond_t begun;
     bool closing; // behind the lock
@@ -92,7 +92,7 @@ static inline float total(Eight v) {
     return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
 }
 
-// e to the power of x, to the last digit or two, for x up to 0: 2^n times a polynomial for what is left.
+// e to the power of x for x <= 0, exact but for the last digit or two: 2^n times a polynomial of the remainder.
 static inline Eight power(Eight x) {
     x = _mm256_max_ps(x, all(-87));
     Eight n = _mm256_round_ps(x * all(1.44269504f), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -140,8 +140,8 @@ static void normalise(Encoder *own, int token, Norm norm) {
     }
 }
 
-// One panel of outputs for all tokens: weights times `from`, plus bias. It goes to `to`, plus `residual` where there is one;
-// or, curved, to `curved`.
+// One panel of outputs for all tokens: weights times `from`, plus bias. With `curved`, its GELU goes there; otherwise the sum
+// with `residual`, if any, goes to `to`.
 static void linear(const Linear *own, int panel, int length, const Input *from, int inputs, int outputs, float *to,
                    const float *residual, Input *curved) {
     const Weight *weights = own->weights + (size_t)panel * PANEL * inputs;
@@ -164,7 +164,7 @@ static void linear(const Linear *own, int panel, int length, const Input *from, 
     }
 }
 
-// Scores to weights that add up to one; what lies behind `length` weighs nothing.
+// Softmax. Scores beyond `length` get the weight 0.
 static void soften(float *scores, int length, int padded) {
     Eight highest = all(-INFINITY), sum = all(0);
     for (int of = length; of < padded; of++) scores[of] = -INFINITY;
@@ -177,7 +177,7 @@ static void soften(float *scores, int length, int padded) {
     for (int of = 0; of < padded; of += 8) store(scores + of, load(scores + of) * share);
 }
 
-// One head for all tokens, four at a time, so that no sum waits for the one before. Beyond the last token, the last again.
+// One head for all tokens, four at a time, so that no sum waits for the one before. Beyond the last token, it is repeated.
 static void attend(Encoder *own, int head) {
     enum { TOGETHER = 4, KEYS = 16, BLOCKS = HEAD / 8 };
     const int length = own->length, padded = (length + KEYS - 1) / KEYS * KEYS, stride = 3 * HIDDEN;
@@ -239,7 +239,7 @@ static void pool(const Encoder *own, float *vector) {
     for (int i = 0; i < HIDDEN; i += 8) store(vector + i, load(vector + i) * scale);
 }
 
-// How many outputs, heads or tokens a step has, and how many of them are one part: 4 to 20 us for a question.
+// Number of outputs, heads or tokens of a step, and how many of them are one part: 4 to 20 us for a query.
 static inline int extent(enum Step step, int length) {
     switch (step) {
     case PROJECT: return 3 * HIDDEN / PANEL;
@@ -281,7 +281,7 @@ static void work(Encoder *own) {
         if (stage == STAGES) return;
         enum Step step = stage % STEPS;
         int size = portion(step), until = extent(step, own->length), parts = (until + size - 1) / size;
-        if (part == parts) { // others are at the last ones
+        if (part == parts) { // other threads work on the last ones
             _mm_pause();
             if (++waited % PATIENCE == 0) sched_yield();
             continue;
@@ -323,16 +323,16 @@ void encoder_close(Encoder *own) {
     free(own);
 }
 
-// What a caller must have as well, to be of this version.
+// Size of `Weights`: a caller of another version has another.
 size_t encoder_weights_size(void) { return sizeof(Weights); }
 
-// Outputs whose weights lie together.
+// Outputs of a panel.
 int encoder_panel(void) { return PANEL; }
 
-// Whether there are the instructions that its products need.
+// Whether the processor has the instructions that the products need.
 bool encoder_runs_here(void) { return runs_here(); }
 
-// NULL when memory or threads run out. Only where it runs.
+// NULL if memory or threads run out. To be called only if `encoder_runs_here`.
 Encoder *encoder_open(const Weights *weights, int threads) {
     Encoder *own = aligned_alloc(64, (sizeof(Encoder) + 63) / 64 * 64);
     if (!own) return NULL;
@@ -353,13 +353,13 @@ Encoder *encoder_open(const Weights *weights, int threads) {
     return own;
 }
 
-// Begin with a text, whose unit vector `encoder_finish` gives; one at a time. Meanwhile the helpers work on it. False, and
-// nothing is begun, when it is no text: too short, too long, or with a word that there is not.
+// Start the helpers on a text, one at a time; `encoder_finish` gives its unit vector. Return false, and start nothing, if it
+// is too short, too long, or has an unknown token.
 bool encoder_begin(Encoder *own, const int64_t *ids, int length) {
     if (length < 1 || length > POSITIONS) return false;
     for (int token = 0; token < length; token++)
         if (ids[token] < 0 || ids[token] >= WORDS) return false;
-    work(own); // what was begun and never finished
+    work(own); // a text that was begun and not finished
     own->length = length;
     embed(own, ids);
     pthread_mutex_lock(&own->lock);

@@ -1,7 +1,7 @@
-"""One text through all-MiniLM-L6-v2 as soon as possible: what `embedding/minilm/encoder.c` needs, and the call of it.
+"""Calls of `encoder.c`: one text through all-MiniLM-L6-v2 as fast as possible.
 
-Only for the graph that comes with kb, on processors with AVX2, and in bfloat16 on those that multiply it. A general
-runtime takes twice as long for a question; docs/decisions/011 has the figures.
+Only for the graph that comes with kb, on processors with AVX2; in bfloat16 on those that compute in it. A general
+runtime takes twice as long for a query (docs/decisions/011).
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kb.core.errors import Unavailable
 from kb.embedding.model import WEIGHTS, header_of, is_bundled_graph
 
-# sha256 of the header of the weights' file, which says where each tensor lies: encoder.c relies on it.
+# sha256 of the header of the weights' file, which has the position of each tensor.
 LAYOUT = "2291ac9b8d5083595cd6a1787e01d694a893af92bc706faf1511231affe822e8"
 LIBRARIES = Path(__file__).parent
 HIDDEN = 384
@@ -62,14 +62,14 @@ class Weights(Structure):
 
 
 def runs_here(precision: Precision) -> bool:
-    """Whether the processor has what it needs."""
+    """Whether the processor has the instructions."""
     return bool(_library(precision).encoder_runs_here())
 
 
 class Encoder:
-    """The model, ready; Unavailable when it is another one, or the machine another.
+    """The model in memory. Unavailable if the model or the machine is not supported.
 
-    For one text at a time, and for one process: threads do not follow where it is forked.
+    For one text at a time, and for one process: a fork does not have its threads.
     """
 
     def __init__(self, graph: Path, threads: int, precision: Precision) -> None:
@@ -80,17 +80,17 @@ class Encoder:
         library = _library(precision)
         packed = _in_float32 if precision == "f32" else _in_bfloat16
         self._packed = partial(packed, library.encoder_panel())
-        self._borrowed: list[NDArray[Any]] = []  # by the library, for as long as the encoder is open
+        self._borrowed: list[NDArray[Any]] = []  # arrays that the library uses while the encoder is open
         weights = self._weights(graph.with_name(WEIGHTS))
         opened = library.encoder_open(ctypes.byref(weights), threads)
         if opened is None:
             raise Unavailable("There is no memory or no thread left for the encoder.")
         self._begin, self._finish, self._opened = library.encoder_begin, library.encoder_finish, opened
-        # Not when the process ends: another thread may be in the middle of a text.
+        # Not at exit: another thread may still be embedding.
         weakref.finalize(self, library.encoder_close, opened).atexit = False
 
     def begin(self, ids: Ids) -> Callable[[], Floats]:
-        """Have the helpers work on a text; what is returned joins in, and gives the unit vector of this one text."""
+        """Start the helper threads on a text. The returned function joins in, and returns the unit vector: (1, 384)."""
         given, vectors = np.ascontiguousarray(ids, np.int64), np.empty((1, HIDDEN), np.float32)
         if not self._begin(self._opened, given.ctypes.data, len(given)):
             raise Unavailable(f"The embedding model has no text of these tokens: {ids}.")
@@ -141,7 +141,7 @@ class Encoder:
 
 
 class Tensors:
-    """The numbers by name, where they lie in their file: of the words, only those that occur are ever read."""
+    """Tensors by name, mapped from their file: of the word embeddings, only those in use are read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -180,19 +180,16 @@ def _library(precision: Precision) -> ctypes.CDLL:
 
 
 def _in_float32(panel: int, weights: Floats) -> tuple[NDArray[np.int16], Floats]:
-    """For products in float32: in 16 bits and in the order of use, with what to multiply each output by.
-
-    Of a panel's outputs, the weights lie together.
-    """
+    """Weights for products in float32: 16 bits each, panel by panel in the order of use; and a scale for each output."""
     outputs, inputs = weights.shape
-    scale = np.maximum(np.abs(weights).max(axis=1) / HIGHEST, np.finfo(np.float32).tiny)  # of noughts, too
+    scale = np.maximum(np.abs(weights).max(axis=1) / HIGHEST, np.finfo(np.float32).tiny)  # not 0, for rows of zeros
     rounded = np.rint(weights / scale[:, None]).astype(np.int16)
     panels = rounded.reshape(outputs // panel, panel, inputs)
     return np.ascontiguousarray(panels.swapaxes(1, 2)), scale
 
 
 def _in_bfloat16(panel: int, weights: Floats) -> tuple[NDArray[np.uint16], Floats]:
-    """For products in bfloat16, which are of two inputs at a time; it needs no scale."""
+    """Weights for products in bfloat16, which take two inputs at a time, without a scale."""
     outputs, inputs = weights.shape
     bits = weights.view(np.uint32)
     to_even = 0x7FFF + ((bits >> 16) & 1)

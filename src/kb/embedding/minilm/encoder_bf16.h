@@ -1,9 +1,9 @@
-// How the encoder multiplies on a processor that does so with pairs of bfloat16, and adds them up in float32.
+// Products on processors with AVX-512 BF16: pairs of bfloat16, added up in float32.
 
 enum {
-    PANEL = 32,   // outputs whose weights lie together
+    PANEL = 32,   // outputs whose weights are stored together
     TILE = 12,    // tokens at a time: sums of twelve times thirty-two fill twenty-four of the thirty-two registers
-    AHEAD = 2048, // weights between what is used and what is asked for: 4 KB
+    AHEAD = 2048, // weights that are prefetched before their use: 4 KB
 };
 
 typedef uint16_t Weight; // [outputs / PANEL][inputs / 2][PANEL][2]

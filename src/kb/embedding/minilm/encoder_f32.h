@@ -1,9 +1,9 @@
-// How the encoder multiplies on any processor with AVX2: in float32, by weights of 16 bits with a scale for each output.
+// Products on any processor with AVX2: in float32, with weights of 16 bits and a scale for each output.
 
 enum {
-    PANEL = 16,   // outputs whose weights lie together
+    PANEL = 16,   // outputs whose weights are stored together
     TILE = 6,     // tokens at a time: sums of six times sixteen fill twelve of the sixteen registers
-    AHEAD = 2048, // weights between what is used and what is asked for: 4 KB, some 300 ns
+    AHEAD = 2048, // weights that are prefetched before their use: 4 KB, some 300 ns
 };
 
 typedef int16_t Weight; // [outputs / PANEL][inputs][PANEL]
@@ -15,7 +15,7 @@ static bool runs_here(void) { return has_avx2_and_fma(); }
 
 static inline void put(Input *to, __m256 values) { _mm256_storeu_ps(to, values); }
 
-// Eight weights as numbers, still without their scale.
+// Eight weights as floats, not scaled yet.
 static inline __m256 widened(const Weight *from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)from)));
 }
