@@ -12,12 +12,10 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.core.arrays import among
 from kb.core.lru import LruCache
 from kb.index.chunk_index import Snapshot
 from kb.index.kernels import kernels
@@ -62,17 +60,6 @@ class CompactPostings:
         )
 
 
-class Members(NamedTuple):
-    """A set of rows, or of documents, in both forms: ascending, and as a mask."""
-
-    ascending: NDArray[np.int64]
-    mask: NDArray[np.bool_]
-
-    def among(self, values: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Positions of those values, which ascend, that are members."""
-        return among(values, self.ascending, self.mask)
-
-
 @dataclass(slots=True)
 class ResolvedPostings:
     """Rows and documents in which a term occurs in one snapshot, ascending, and how often in each."""
@@ -95,9 +82,9 @@ class ResolvedPostings:
             rows, counts = rows.take(order), counts.take(order)
         return ResolvedPostings(rows, counts, *kernels.totals(rows, counts, snapshot.doc_ords))
 
-    def within(self, rows: Members, documents: Members) -> "ResolvedPostings":
-        own, owned = rows.among(self.rows), documents.among(self.doc_ords)
-        return ResolvedPostings(self.rows[own], self.counts[own], self.doc_ords[owned], self.totals[owned])
+    def at(self, rows: NDArray[np.int64], documents: NDArray[np.int64]) -> "ResolvedPostings":
+        """Those at these positions in `rows` and in `doc_ords`."""
+        return ResolvedPostings(self.rows[rows], self.counts[rows], self.doc_ords[documents], self.totals[documents])
 
     def holds(self, row: int) -> bool:
         at = int(np.searchsorted(self.rows, row))

@@ -14,10 +14,10 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.core.arrays import level_of, nonzero
+from kb.core.arrays import among, level_of, nonzero
 from kb.index.chunk_index import ChunkIndex, DocOrds
 from kb.index.kernels import Counts, Indices, Rows, Totals, kernels
-from kb.index.postings import ENTRY, HELD_POSTINGS, Members, PostingsCache, ResolvedPostings
+from kb.index.postings import ENTRY, HELD_POSTINGS, PostingsCache, ResolvedPostings
 from kb.index.terms import STOP_WORDS
 from kb.search.filter_scope import Scope
 from kb.search.ranking import Scored
@@ -57,7 +57,9 @@ class Keywords:
         if scope.rows is None or scope.doc_ords is None:  # kept for every search of this snapshot without a filter
             at.impacts = passages, whole = at.impacts or impacts(at, scope)
         else:
-            at = at.within(Members(scope.rows, scope.holds), Members(scope.doc_ords, scope.holds_document))
+            at = at.at(
+                among(at.rows, scope.rows, scope.holds), among(at.doc_ords, scope.doc_ords, scope.holds_document)
+            )
             passages, whole = impacts(at, scope)
         kernels.add(at.rows, passages, self._passages)
         kernels.add(at.doc_ords, whole, self._whole)

@@ -180,7 +180,7 @@ def _library(precision: Precision) -> ctypes.CDLL:
 
 
 def _in_float32(panel: int, weights: Floats) -> tuple[NDArray[np.int16], Floats]:
-    """Weights for products in float32: 16 bits each, panel by panel in the order of use; and a scale for each output."""
+    """Weights for products in float32: 16 bits each, panel by panel in the order of use, and a scale per output."""
     outputs, inputs = weights.shape
     scale = np.maximum(np.abs(weights).max(axis=1) / HIGHEST, np.finfo(np.float32).tiny)  # not 0, for rows of zeros
     rounded = np.rint(weights / scale[:, None]).astype(np.int16)
