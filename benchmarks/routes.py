@@ -54,8 +54,8 @@ def _section(found: Sequence[Piece]) -> Section:
             rows.append([f"{piece['chunks']:,}", name, *cells, "-" if name.startswith(OWN) else verdict(slower)])
     about = (
         "p50 in milliseconds of the whole call, embedding included (times kb's hybrid search) / recall@10 of vector "
-        "searches. Everybody is asked over the same kind of bare connection (`benchmarks/wire.py`), so nobody's own "
-        "client counts. Goal: kb, with its hybrid search, is faster than each rival that serves HTTP."
+        "searches. All are asked over the same kind of bare connection (`benchmarks/wire.py`), so no client "
+        "of theirs counts. Goal: kb, with its hybrid search, is faster than each rival that serves HTTP."
     )
     return Section("Over HTTP, from text to passages", about, ("chunks", "", *FILTERS.values(), "goal"), rows)
 
