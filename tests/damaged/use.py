@@ -30,19 +30,21 @@ def built(folder: Path) -> None:
     with RunningEngine(Settings(data_dir=folder)) as engine:
         for number in range(24):
             text = f"# Note {number}\n\n" + " ".join(WORDS[(number + i) % 10] for i in range(30 + 40 * number))
-            engine.add_note(text, AddOptions(tags=["even" if number % 2 == 0 else "odd"], metadata={"number": number}))
+            engine.intake.add_note(
+                text, AddOptions(tags=["even" if number % 2 == 0 else "odd"], metadata={"number": number})
+            )
         for number in range(6):
             with engine.originals.stage() as staged:
                 staged.write("\n\n".join(f"{word} {number} " * 60 for word in WORDS).encode())
-                engine.add_file(staged, f"file{number}.txt")
-        while engine.status().queue.queued or engine.status().queue.running:
+                engine.intake.add_file(staged, f"file{number}.txt")
+        while engine.monitor.status().queue.queued or engine.monitor.status().queue.running:
             time.sleep(0.1)
         for id_ in ("1", "2"):
-            engine.update_note(id_, "The boiler was serviced, and the garden too.")
+            engine.editor.update(id_, "The boiler was serviced, and the garden too.")
 
 
 def asked(engine: Engine) -> Iterator[tuple[str, Callable[[], Any]]]:
-    yield "status", engine.status
+    yield "status", engine.monitor.status
     yield "list", lambda: engine.documents(Listing())
     yield "summaries", lambda: engine.summaries(Listing())
     modes: tuple[Mode, ...] = ("hybrid", "fts", "vector")
@@ -62,14 +64,14 @@ def asked(engine: Engine) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "jobs", lambda: engine.jobs(None, 100, 0)
     yield "duplicates", lambda: engine.duplicates(0.9, 10)
     yield "tag", lambda: engine.edit_tags("3", ["new"], [])
-    yield "update", lambda: engine.update_note("4", "Another text about the river")
-    yield "add", lambda: engine.add_note("A new note about the library")
-    yield "doctor", engine.examine
-    yield "backup", lambda: drained(engine.backup())
-    yield "export", lambda: drained(engine.export())
+    yield "update", lambda: engine.editor.update("4", "Another text about the river")
+    yield "add", lambda: engine.intake.add_note("A new note about the library")
+    yield "doctor", engine.doctor.examine
+    yield "backup", lambda: drained(engine.archives.backup())
+    yield "export", lambda: drained(engine.archives.export())
     yield "delete 1", lambda: engine.delete("1")
     yield "delete 30", lambda: engine.delete("30")
-    yield "doctor fix", lambda: engine.examine(fix=True)
+    yield "doctor fix", lambda: engine.doctor.examine(fix=True)
     yield "search again", lambda: engine.search(SearchRequest("boiler"))
     yield "clear", lambda: engine.clear("DELETE ALL")
 

@@ -75,11 +75,11 @@ def test_a_file_is_on_the_disk_before_the_job_that_names_it_and_both_before_the_
     settings: Settings, events: list[str]
 ) -> None:
     with RunningEngine(settings) as engine:
-        engine.add_note("so that the folder and the log exist")
+        engine.intake.add_note("so that the folder and the log exist")
         events.clear()
         with engine.originals.stage() as staged:
             staged.write(DATA)
-            engine.add_file(staged, "original.txt")
+            engine.intake.add_file(staged, "original.txt")
             happened = list(events)
         kept = engine.originals.path(SHA256)
         file, shelf, folder = (path.stat().st_ino for path in (kept, kept.parent, kept.parent.parent))
@@ -96,10 +96,10 @@ def test_a_file_is_on_the_disk_before_the_job_that_names_it_and_both_before_the_
 
 def test_every_commit_is_written_through_to_the_disk(settings: Settings, events: list[str]) -> None:
     with RunningEngine(settings) as engine:
-        engine.add_note("so that the log exists")
+        engine.intake.add_note("so that the log exists")
         for number in range(3):
             events.clear()
-            engine.add_note(f"note {number}")
+            engine.intake.add_note(f"note {number}")
             assert "sync kb.db-wal" in events[events.index("write jobs") :]
 
 

@@ -40,7 +40,7 @@ def backup(engine: EngineOf) -> Response:
 
     It holds `kb.db`, `originals/` and, last, `manifest.json` with the sha256 of each.
     """
-    archive = engine.backup()
+    archive = engine.archives.backup()
     return Download(archive.filename, archive.blocks, archive.close)
 
 
@@ -51,5 +51,5 @@ def export(engine: EngineOf) -> Response:
     It holds `documents.jsonl`, one document per line with its text, chunks and (for a note) versions, and `originals/`.
     From a damaged database it holds what can be read, and names the rest in `unreadable.txt`.
     """
-    archive = engine.export()
+    archive = engine.archives.export()
     return Download(archive.filename, archive.blocks, archive.close)

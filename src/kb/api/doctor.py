@@ -18,10 +18,10 @@ def examine(engine: EngineOf, query: Annotated[DoctorQuery, Query()]) -> Respons
     """Look whether everything that belongs together is together. Nothing is changed."""
     if query.fix:
         raise MethodNotAllowed("GET only looks, and nothing was mended. To mend, send POST to /api/v1/doctor.")
-    return Answer(engine.examine())
+    return Answer(engine.doctor.examine())
 
 
 @router.post("", response_model=Diagnosis, responses=errors())
 def mend(engine: EngineOf) -> Response:
     """Look, and mend what can be mended. No document is ever deleted."""
-    return Answer(engine.examine(fix=True))
+    return Answer(engine.doctor.examine(fix=True))

@@ -31,7 +31,7 @@ async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
     with engine.queue.watch(job_id, wake):
         while True:
             changed.clear()
-            job = await run_in_threadpool(engine.job, job_id)
+            job = await run_in_threadpool(engine.queue.get, job_id)
             yield job
             if job.ended:
                 return
@@ -44,7 +44,7 @@ async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
 
 async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
     """The job when it has ended, or as it is when the time is up."""
-    latest = await run_in_threadpool(engine.job, job_id)
+    latest = await run_in_threadpool(engine.queue.get, job_id)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             async for job in changes(engine, job_id):

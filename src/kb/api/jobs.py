@@ -75,7 +75,7 @@ def list_jobs(engine: EngineOf, query: Annotated[JobsQuery, Query()]) -> Respons
 @router.get("/{id}", response_model=Job, responses=errors(404))
 def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """How far a job is, or how it ended."""
-    return Answer(engine.job(id))
+    return Answer(engine.queue.get(id))
 
 
 @router.get(
@@ -85,20 +85,20 @@ def get_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 )
 async def job_events(engine: EngineOf, id: JobId, request: Request) -> Response:  # noqa: A002
     """Server-sent events: `progress` at each step, `end` at the end, each with the job as its data."""
-    await run_in_threadpool(engine.job, id)
+    await run_in_threadpool(engine.queue.get, id)
     return EventStream(request.app.state.streams, events(engine, id))
 
 
 @router.post("/{id}/cancel", response_model=Job, responses=errors(404, 409))
 def cancel_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """Stop a job that waits or runs. Nothing of its content remains."""
-    return Answer(engine.cancel_job(id))
+    return Answer(engine.queue.cancel(id))
 
 
 @router.post("/{id}/retry", response_model=Job, responses=errors(404, 409))
 def retry_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
     """Run a failed or cancelled job again."""
-    return Answer(engine.retry_job(id))
+    return Answer(engine.queue.retry(id))
 
 
 @maintenance.post("/reindex", status_code=202, response_model=Accepted, responses=errors())
@@ -118,11 +118,11 @@ async def add_note(engine: Engine, request: Request) -> Accepted:
         if len(data) > MAX_BODY:
             raise TooLarge("The note is larger than 1 MB. Split it, or add it as a file.")
     note = NoteBody.model_validate_json(bytes(data))
-    return await run_in_threadpool(engine.add_note, note.text, AddOptions(**note.model_dump(exclude={"text"})))
+    return await run_in_threadpool(engine.intake.add_note, note.text, AddOptions(**note.model_dump(exclude={"text"})))
 
 
 async def add_file(engine: Engine, request: Request) -> Accepted:
     with request.app.state.uploads.held(), engine.originals.stage() as staged:
         upload = await uploads.receive(request, staged)
         options = AddOptions(**upload.form().model_dump())
-        return await run_in_threadpool(engine.add_file, staged, upload.filename or "", options)
+        return await run_in_threadpool(engine.intake.add_file, staged, upload.filename or "", options)

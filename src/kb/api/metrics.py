@@ -41,7 +41,7 @@ class Gauges(Collector):
         self._uploads = uploads
 
     def collect(self) -> Iterable[Metric]:
-        for name, about, value in self._engine.gauges():
+        for name, about, value in self._engine.monitor.gauges():
             yield GaugeMetricFamily(f"kb_{name}", about, value=value)
         yield GaugeMetricFamily("kb_event_streams", "Event streams that are open.", value=self._streams.taken)
         yield GaugeMetricFamily("kb_uploads", "Files that are being received.", value=self._uploads.taken)

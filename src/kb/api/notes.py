@@ -13,7 +13,7 @@ router = APIRouter(prefix="/notes", tags=["notes"])
 @router.patch("/{id}", response_model=Document, responses=errors(404, 409))
 def update_note(engine: EngineOf, id: Ref, body: UpdateNoteBody) -> Response:  # noqa: A002
     """Replace a note's text. It is searchable under the new text when this answers."""
-    return Answer(engine.update_note(id, body.text, body.expected_version))
+    return Answer(engine.editor.update(id, body.text, body.expected_version))
 
 
 @router.get("/{id}/versions", response_model=NoteHistory, responses=errors(404))
@@ -25,4 +25,4 @@ def note_versions(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
 @router.post("/{id}/restore", response_model=Document, responses=errors(404))
 def restore_note(engine: EngineOf, id: Ref, body: RestoreBody) -> Response:  # noqa: A002
     """Make an old version's text the newest version."""
-    return Answer(engine.restore_note(id, body.version))
+    return Answer(engine.editor.restore(id, body.version))

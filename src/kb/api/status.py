@@ -12,4 +12,4 @@ router = APIRouter(tags=["state"])
 @router.get("/status", response_model=Status, responses=errors())
 def status(engine: EngineOf) -> Response:
     """Version, model, counts, queue, storage, limits and health."""
-    return Answer(engine.status())
+    return Answer(engine.monitor.status())

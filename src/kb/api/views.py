@@ -97,7 +97,7 @@ async def reread(engine: EngineOf, id: Ref, body: RereadBody, query: Wait) -> Re
 
     Its text is replaced when the job ends well; until then, and if it fails, the old one stays.
     """
-    accepted = await run_in_threadpool(lambda: engine.reread(id, force_ocr=body.force_ocr, pages=body.pages))
+    accepted = await run_in_threadpool(lambda: engine.intake.reread(id, force_ocr=body.force_ocr, pages=body.pages))
     if query.wait:
         job = await ended(engine, accepted.job_id, query.wait)
         accepted = Accepted(job.id, job.status, accepted.document_id, outcome=job.outcome)

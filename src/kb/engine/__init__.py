@@ -1,5 +1,6 @@
-"""The use cases of kb, each a short story over the parts, and what keeps them running.
+"""The use cases of kb, and what keeps them running.
 
 It imports everything but the surfaces (`api`, `cli`, `mcp`). Start with `engine.py`. `assembly.py` is the only place
-that puts parts together, `jobs/` is the queue with its workers, `doctor.py` looks for damage and mends it.
+that puts parts together, `recovery.py` opens the database, `housekeeping.py` tidies up. `jobs/` is the queue with its
+workers, `doctor/` looks for damage and mends it.
 """

@@ -74,7 +74,7 @@ class RunningEngine:
         self._sandbox = sandbox = Sandbox(lambda: ocr.choose(settings.ocr))
         self._viewer = viewer = Viewer()
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
-        reindexer = Reindexer(database, preparer, publisher, queue.changed, fresh=recovery.fresh)
+        reindexer = Reindexer(database, preparer, publisher, queue.changed, recovery.fresh)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
         concurrency = {"small": small_concurrency()}
         self._worker = worker = Worker(
@@ -88,20 +88,20 @@ class RunningEngine:
         )
         self._housekeeper = Housekeeper(self._folder, database, originals, recovery, live, keywords, worker, doctor)
         engine = Engine(
-            database,
             originals,
             queue,
             Feed(database),
             Intake(database, originals, queue),
-            publisher,
             NoteEditor(database, preparer, publisher, live),
-            searcher,
-            live,
             Archives(database, originals),
             doctor,
             Monitor(settings, database, originals, queue, embedder, preparer.budget, searcher, live),
-            priority,
             Views(database, originals, viewer, priority),
+            database,
+            publisher,
+            searcher,
+            live,
+            priority,
         )
         if reindex:
             engine.reindex()

@@ -1,23 +1,19 @@
-"""The use cases, each a short story over the parts. Synchronous: callers bring their own threads."""
+"""The use cases. Synchronous: callers bring their own threads."""
 
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb.core.errors import InvalidRequest, NotFound
-from kb.core.status import Diagnosis, Status
 from kb.core.values import (
     Accepted,
-    AddOptions,
     Cleared,
     Document,
     DocumentList,
     DocumentSummary,
     DocumentSummaryList,
     DuplicateList,
-    Job,
     JobList,
     JobStatus,
     LedgerPage,
@@ -43,11 +39,10 @@ from kb.search.duplicates import duplicates
 from kb.search.searcher import Searcher
 from kb.store import chunks, documents, jobs, listing, notes, originals
 from kb.store.backend import Database
-from kb.store.backup.archive import Archive, Archives
-from kb.store.originals import Originals, Staged
+from kb.store.backup.archive import Archives
+from kb.store.originals import Originals
 
 CLEAR_PHRASE = "DELETE ALL"
-NO_OPTIONS = AddOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,49 +55,24 @@ class Original:
     text: str | None = None
 
 
+@dataclass(frozen=True)
 class Engine:
-    def __init__(
-        self,
-        database: Database,
-        originals: Originals,
-        queue: Queue,
-        feed: Feed,
-        intake: Intake,
-        publisher: Publisher,
-        editor: NoteEditor,
-        searcher: Searcher,
-        live: ChunkIndex,
-        archives: Archives,
-        doctor: Doctor,
-        monitor: Monitor,
-        priority: Priority,
-        views: Views,
-    ) -> None:
-        self.views = views
-        self.queue = queue
-        self.feed = feed
-        self.originals = originals
-        self._database = database
-        self._intake = intake
-        self._publisher = publisher
-        self._editor = editor
-        self._searcher = searcher
-        self._live = live
-        self._archives = archives
-        self._doctor = doctor
-        self._monitor = monitor
-        self._priority = priority
+    """The public parts are called directly; the methods are the use cases that need several parts."""
 
-    # Adding
-
-    def add_note(self, text: str, options: AddOptions = NO_OPTIONS) -> Accepted:
-        return self._intake.add_note(text, options)
-
-    def add_file(self, staged: Staged, filename: str, options: AddOptions = NO_OPTIONS) -> Accepted:
-        return self._intake.add_file(staged, filename, options)
-
-    def reread(self, ref: str, *, force_ocr: bool, pages: list[int] | None) -> Accepted:
-        return self._intake.reread(ref, force_ocr=force_ocr, pages=pages)
+    originals: Originals
+    queue: Queue
+    feed: Feed
+    intake: Intake
+    editor: NoteEditor
+    archives: Archives
+    doctor: Doctor
+    monitor: Monitor
+    views: Views
+    _database: Database
+    _publisher: Publisher
+    _searcher: Searcher
+    _live: ChunkIndex
+    _priority: Priority
 
     # Searching
 
@@ -193,26 +163,11 @@ class Engine:
 
     # Notes
 
-    def update_note(self, ref: str, text: str, expected_version: int | None = None) -> Document:
-        return self._editor.update(ref, text, expected_version)
-
     def note_versions(self, ref: str) -> NoteHistory:
         with self._database.read() as tx:
             return NoteHistory(notes.versions(tx, find_note(tx, ref)["id"]))
 
-    def restore_note(self, ref: str, version: int) -> Document:
-        return self._editor.restore(ref, version)
-
     # Jobs
-
-    def job(self, job_id: str) -> Job:
-        return self.queue.get(job_id)
-
-    def cancel_job(self, job_id: str) -> Job:
-        return self.queue.cancel(job_id)
-
-    def retry_job(self, job_id: str) -> Job:
-        return self.queue.retry(job_id)
 
     def reindex(self) -> Accepted:
         """Make the whole index anew in the background, or return the job that already does."""
@@ -228,22 +183,5 @@ class Engine:
         with self._database.read() as tx:
             return JobList(*jobs.page(tx, status, limit, offset))
 
-    # State
-
-    def status(self) -> Status:
-        return self._monitor.status()
-
-    def gauges(self) -> Iterator[tuple[str, str, float]]:
-        return self._monitor.gauges()
-
     def duplicates(self, min_similarity: float, limit: int) -> DuplicateList:
         return duplicates(self._database, self._live, min_similarity, limit)
-
-    def backup(self) -> Archive:
-        return self._archives.backup()
-
-    def export(self) -> Archive:
-        return self._archives.export()
-
-    def examine(self, *, fix: bool = False) -> Diagnosis:
-        return self._doctor.examine(fix=fix)

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from dataclasses import dataclass
 
 from kb.core.errors import KBError, is_damage
 from kb.engine.doctor.doctor import Doctor
@@ -21,31 +22,21 @@ TIDY_SECONDS = 2.0
 SHRINK_AGAIN = 600.0  # seconds until it is tried again when it failed
 
 
+@dataclass
 class Housekeeper:
-    def __init__(
-        self,
-        folder: DataFolder,
-        database: Database,
-        originals: Originals,
-        recovery: Recovery,
-        live: ChunkIndex,
-        keywords: KeywordIndex,
-        worker: Worker,
-        doctor: Doctor,
-    ) -> None:
-        self._folder = folder
-        self._database = database
-        self._originals = originals
-        self._recovery = recovery
-        self._live = live
-        self._keywords = keywords
-        self._worker = worker
-        self._doctor = doctor
-        self._examined = False
-        self._shrink_from = 0.0
-        self._thread = threading.Thread(target=self._run, name="housekeeping")
+    _folder: DataFolder
+    _database: Database
+    _originals: Originals
+    _recovery: Recovery
+    _live: ChunkIndex
+    _keywords: KeywordIndex
+    _worker: Worker
+    _doctor: Doctor
+    _examined: bool = False
+    _shrink_from: float = 0.0
 
     def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="housekeeping")
         self._thread.start()
 
     def join(self) -> None:

@@ -2,34 +2,35 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 
 from kb.core.errors import Conflict, InvalidRequest
 from kb.core.metadata import excess
-from kb.core.values import Accepted, AddOptions, AddOutcome
+from kb.core.values import Accepted, AddOptions
 from kb.engine.jobs.queue import Queue
 from kb.ingest.extract import detect
 from kb.ingest.notes import check_note_text
 from kb.ingest.requests import AddRequest, give_tags, given_metadata, known, note_request, settled, supersede
 from kb.ingest.reread import reread_request
 from kb.store import documents, jobs
-from kb.store.backend import Database, Row
+from kb.store.backend import Database
 from kb.store.originals import Originals, Staged
 
 LARGE_FILE = 2**20  # bytes
+NO_OPTIONS = AddOptions()
 
 
+@dataclass(frozen=True)
 class Intake:
-    def __init__(self, database: Database, originals: Originals, queue: Queue) -> None:
-        self._database = database
-        self._originals = originals
-        self._queue = queue
+    _database: Database
+    _originals: Originals
+    _queue: Queue
 
-    def add_note(self, text: str, options: AddOptions) -> Accepted:
+    def add_note(self, text: str, options: AddOptions = NO_OPTIONS) -> Accepted:
         check_note_text(text)
         return self._accept(note_request(text, options))
 
-    def add_file(self, staged: Staged, filename: str, options: AddOptions) -> Accepted:
+    def add_file(self, staged: Staged, filename: str, options: AddOptions = NO_OPTIONS) -> Accepted:
         """Make the file durable before the job that names it, and answer after both."""
         if staged.size == 0:
             raise InvalidRequest(f"{filename!r} is empty: zero bytes. Nothing was added.")
@@ -65,6 +66,7 @@ class Intake:
         if request.replace_tags and request.tags is None:
             raise InvalidRequest("replace_tags says that tags replace others, but no tags were given. Send tags, too.")
         job_id = str(uuid.uuid4())
+        job = queued_job(job_id, request)
         with self._database.write() as tx:
             found = known(tx, request)
             if found is not None and found.refusal:
@@ -74,11 +76,12 @@ class Intake:
             tagged = found is not None and found.holds and give_tags(tx, found.row, request)
             if found is not None and settled(found, request):
                 outcome = found.outcome(tagged=tagged)
-                self._queue.submit(tx, finished_job(job_id, request, found.row, outcome))
+                about = {"document_id": found.row["id"], "uid": found.row["uid"], "outcome": outcome}
+                self._queue.submit(tx, replace(job, status="completed", payload=None, **about))
                 supersede(tx, request, found, job_id)
                 keep()
                 return Accepted(job_id, "completed", found.row["id"], found.row["id"], outcome)
-            self._queue.submit(tx, queued_job(job_id, request))
+            self._queue.submit(tx, job)
             keep()
         if found is not None:
             return Accepted(job_id, "queued", found.row["id"], found.row["id"] if found.same_content else None)
@@ -90,7 +93,7 @@ def queued_job(job_id: str, request: AddRequest) -> jobs.NewJob:
         id=job_id,
         kind="note" if request.is_note else "file",
         lane="large" if is_slow(request) else "small",
-        payload=request.payload(),
+        payload=asdict(request),
         filename=request.filename,
     )
 
@@ -99,16 +102,3 @@ def is_slow(request: AddRequest) -> bool:
     """Whether the job would delay small ones: a large file, or one that needs OCR."""
     by_ocr = request.doc_type == "image" or request.force_ocr or bool(request.ocr_pages)
     return by_ocr or request.size_bytes >= LARGE_FILE
-
-
-def finished_job(job_id: str, request: AddRequest, row: Row, outcome: AddOutcome) -> jobs.NewJob:
-    """The record of a request that needed no work."""
-    return jobs.NewJob(
-        id=job_id,
-        kind="note" if request.is_note else "file",
-        status="completed",
-        filename=request.filename,
-        document_id=row["id"],
-        uid=row["uid"],
-        outcome=outcome,
-    )

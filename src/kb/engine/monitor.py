@@ -1,6 +1,7 @@
 """How the engine is: its status, its health and its gauges."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from kb import __version__
 from kb.core.errors import KBError
@@ -17,26 +18,16 @@ from kb.store.backend import Database
 from kb.store.originals import Originals
 
 
+@dataclass(frozen=True)
 class Monitor:
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        originals: Originals,
-        queue: Queue,
-        embedder: WarmingEmbedder,
-        chunk_tokens: int,
-        searcher: Searcher,
-        live: ChunkIndex,
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._originals = originals
-        self._queue = queue
-        self._embedder = embedder
-        self._chunk_tokens = chunk_tokens
-        self._searcher = searcher
-        self._live = live
+    _settings: Settings
+    _database: Database
+    _originals: Originals
+    _queue: Queue
+    _embedder: WarmingEmbedder
+    _chunk_tokens: int
+    _searcher: Searcher
+    _live: ChunkIndex
 
     def status(self) -> Status:
         with self._database.read() as tx:

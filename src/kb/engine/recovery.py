@@ -1,6 +1,7 @@
 """Open the database at start: migrate it, mend it if it is damaged, and clear away what a dead engine left behind."""
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 from kb.core.errors import Conflict, KBError, is_damage
@@ -14,14 +15,14 @@ from kb.store.sqlite.migrate import migrate
 log = logging.getLogger(__name__)
 
 
+@dataclass
 class Recovery:
-    def __init__(self, path: Path, database: Database, originals: Originals, mender: Mender) -> None:
-        self._path = path
-        self._database = database
-        self._originals = originals
-        self._mender = mender
-        self.mended = False
-        self.fresh = False  # the stored index cannot be used: it has to be made anew first
+    _path: Path
+    _database: Database
+    _originals: Originals
+    _mender: Mender
+    mended: bool = False
+    fresh: bool = False  # the stored index cannot be used: it has to be made anew first
 
     def open(self, versions: IndexVersions, *, reindex: bool) -> None:
         """Make the database ready. Without `reindex`, an index that was made with other `versions` is refused."""

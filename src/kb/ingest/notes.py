@@ -1,7 +1,7 @@
 """Edit a note in place: the new text becomes its next version."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from kb.core.errors import Conflict, InvalidRequest, NotANote
@@ -17,12 +17,12 @@ from kb.store import documents, notes
 from kb.store.backend import Database, Row, Transaction
 
 
+@dataclass(frozen=True)
 class NoteEditor:
-    def __init__(self, database: Database, preparer: Preparer, publisher: Publisher, index: ChunkIndex) -> None:
-        self._database = database
-        self._preparer = preparer
-        self._publisher = publisher
-        self._index = index
+    _database: Database
+    _preparer: Preparer
+    _publisher: Publisher
+    _index: ChunkIndex
 
     def update(self, ref: str, text: str, expected_version: int | None = None) -> Document:
         """Embed first, then publish in one transaction: if embedding fails, the old note stays as it is."""

@@ -6,31 +6,19 @@ One transaction publishes a document with its tags and finishes the job: no docu
 import json
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kb.core.errors import JobFailure, JobSlow
 from kb.core.metadata import MAX_BYTES, excess, fitted, size_of
 from kb.core.values import AddOutcome
+from kb.ingest import requests
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
 from kb.ingest.prepare import Placed, Preparer
 from kb.ingest.progress import Steps
 from kb.ingest.publish import MovedError, Publisher, attempted
 from kb.ingest.recut import text_passages
-from kb.ingest.requests import (
-    TITLE_CHARACTERS,
-    AddRequest,
-    Known,
-    first_line,
-    give_tags,
-    given_metadata,
-    known,
-    must_be_read,
-    settled,
-    supersede,
-    tags_for,
-    title_for,
-)
+from kb.ingest.requests import AddRequest, Known, known
 from kb.ingest.revision import NewRevision
 from kb.ingest.sandbox.sandbox import Sandbox
 from kb.store import chunks, documents, jobs, line_boxes, notes, originals
@@ -41,28 +29,20 @@ from kb.store.originals import Originals
 Interrupt = Callable[[], None]
 
 
+@dataclass(frozen=True)
 class Pipeline:
     """`changed` is told the id of every job that made progress or ended."""
 
-    def __init__(
-        self,
-        database: Database,
-        originals: Originals,
-        sandbox: Sandbox,
-        preparer: Preparer,
-        publisher: Publisher,
-        changed: Callable[[str], None],
-    ) -> None:
-        self._database = database
-        self._originals = originals
-        self._sandbox = sandbox
-        self._preparer = preparer
-        self._publisher = publisher
-        self._changed = changed
+    _database: Database
+    _originals: Originals
+    _sandbox: Sandbox
+    _preparer: Preparer
+    _publisher: Publisher
+    _changed: Callable[[str], None]
 
     def run(self, job: Row, interrupt: Interrupt) -> None:
         """Do one job; `interrupt` raises between steps when it should stop. JobFailure: it cannot be read."""
-        request = AddRequest.from_payload(job["payload"])
+        request = AddRequest(**json.loads(job["payload"]))
         attempted(lambda: self._attempt(job, request, interrupt))
 
     def _attempt(self, job: Row, request: AddRequest, interrupt: Interrupt) -> None:
@@ -88,9 +68,9 @@ class Pipeline:
         """Finish the job without new content, if the document needs none."""
         if found is None or not answers(found, job, request):
             return False
-        tagged = found.holds and give_tags(tx, found.row, request)
+        tagged = found.holds and requests.give_tags(tx, found.row, request)
         if found.row["accepted"] <= job["seq"]:
-            supersede(tx, request, found, job["id"])
+            requests.supersede(tx, request, found, job["id"])
         self._finish(tx, job, found.row, found.row["chunk_count"], found.outcome(tagged=tagged))
         self._let_go(tx, request.content_hash, request.doc_type)
         return True
@@ -174,7 +154,7 @@ class Pipeline:
         self._publisher.publish(tx, draft.revision, content_of(draft, request, found, accepted))
         if found is not None:
             self._let_go(tx, found.row["content_hash"], found.row["doc_type"])
-        documents.set_tags(tx, document_id, tags_for(held, request))
+        documents.set_tags(tx, document_id, requests.tags_for(held, request))
         if not request.is_note:
             documents.set_text(tx, document_id, draft.text)
             if draft.stored is None:
@@ -207,15 +187,15 @@ def answers(found: Known, job: Row, request: AddRequest) -> bool:
         return True
     if found.refusal:
         raise JobFailure("conflict", found.refusal)
-    return settled(found, request)
+    return requests.settled(found, request)
 
 
 def begun(tx: Transaction, request: AddRequest, found: Known | None) -> Draft:
     return Draft(
         NewRevision(int(found.row["id"]) if found else documents.reserve(tx)),
-        given_title=title_for(found, request),
-        given=given_metadata(found, request),
-        stored=found.row if found and found.same_content and not must_be_read(found.row, request) else None,
+        given_title=requests.title_for(found, request),
+        given=requests.given_metadata(found, request),
+        stored=found.row if found and found.same_content and not requests.must_be_read(found.row, request) else None,
     )
 
 
@@ -225,7 +205,10 @@ def stands(draft: Draft, found: Known | None, request: AddRequest) -> bool:
         return False
     if draft.stored is not None and (found is None or found.row["revision"] != draft.stored["revision"]):
         return False
-    return title_for(found, request) == draft.given_title and given_metadata(found, request) == draft.given
+    return (
+        requests.title_for(found, request) == draft.given_title
+        and requests.given_metadata(found, request) == draft.given
+    )
 
 
 def content_of(draft: Draft, request: AddRequest, found: Known | None, accepted: int) -> Content:
@@ -257,5 +240,5 @@ def content_of(draft: Draft, request: AddRequest, found: Known | None, accepted:
 
 def title_of(request: AddRequest, part: Part) -> str:
     if request.is_note:
-        return first_line(part.text)
-    return (part.title or request.filename or "untitled")[:TITLE_CHARACTERS]
+        return requests.first_line(part.text)
+    return (part.title or request.filename or "untitled")[: requests.TITLE_CHARACTERS]

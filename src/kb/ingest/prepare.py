@@ -36,14 +36,14 @@ class Placed:
     hidden: bool = False  # some of it cannot be seen in the original
 
 
+@dataclass(frozen=True, slots=True)
 class PlacedPassages:
     """The passages of a part. Each is made when its turn comes: a large part has hundreds of thousands."""
 
-    def __init__(self, part: Part, passages: Slices, title: str, offset: int) -> None:
-        self._part = part
-        self._passages = passages
-        self._title = title
-        self._offset = offset
+    _part: Part
+    _passages: Slices
+    _title: str
+    _offset: int
 
     def __len__(self) -> int:
         return len(self._passages)

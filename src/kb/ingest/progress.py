@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kb.ingest.extract.part import Part
 from kb.store import jobs
@@ -10,15 +11,15 @@ from kb.store.backend import Database
 EVERY = 0.2  # seconds at least between two records: each is a write to the disk
 
 
+@dataclass
 class Steps:
     """`changed` is called after each record, to wake the watchers of the job."""
 
-    def __init__(self, database: Database, job_id: str, changed: Callable[[], None]) -> None:
-        self._database = database
-        self._job_id = job_id
-        self._changed = changed
-        self._recorded = 0.0
-        self._by_parts = False
+    _database: Database
+    _job_id: str
+    _changed: Callable[[], None]
+    _recorded: float = 0.0
+    _by_parts: bool = False
 
     def part_done(self, part: Part) -> None:
         """Name the next part as the current step: reading it takes most of the time."""

@@ -34,23 +34,15 @@ class Recut:
     batches: Iterator[list[NewChunk]]
 
 
+@dataclass
 class Reindexer:
     """`fresh` is true when the old index cannot be used at all: it was made with another model or chunker."""
 
-    def __init__(
-        self,
-        database: Database,
-        preparer: Preparer,
-        publisher: Publisher,
-        changed: Callable[[str], None],
-        *,
-        fresh: bool,
-    ) -> None:
-        self._database = database
-        self._preparer = preparer
-        self._publisher = publisher
-        self._changed = changed
-        self._fresh = fresh
+    _database: Database
+    _preparer: Preparer
+    _publisher: Publisher
+    _changed: Callable[[str], None]
+    _fresh: bool
 
     def run(self, job: Row, interrupt: Interrupt) -> None:
         revisions: list[NewRevision] = []

@@ -41,13 +41,6 @@ class AddRequest(AddOptions):
     def given_title(self) -> str | None:
         return self.title or str((self.metadata or {}).get("title") or "") or None
 
-    def payload(self) -> Json:
-        return asdict(self)
-
-    @staticmethod
-    def from_payload(payload: str) -> "AddRequest":
-        return AddRequest(**json.loads(payload))
-
 
 def note_request(text: str, options: AddOptions) -> AddRequest:
     return AddRequest(

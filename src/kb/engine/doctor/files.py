@@ -1,5 +1,6 @@
 """Checks of what lies beside the database: originals, disk, model, sandbox."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from kb.core.errors import NotFound
@@ -11,11 +12,11 @@ from kb.store.backend import Database
 from kb.store.originals import Originals, in_use
 
 
+@dataclass(frozen=True)
 class FileChecks:
-    def __init__(self, database: Database, originals: Originals, model_dir: Path) -> None:
-        self._database = database
-        self._originals = originals
-        self._model_dir = model_dir
+    _database: Database
+    _originals: Originals
+    _model_dir: Path
 
     def missing(self) -> Finding:
         with self._database.read() as tx:

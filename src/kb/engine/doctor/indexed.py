@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,20 +15,13 @@ from kb.store.backend import Database, Row, Transaction
 from kb.store.health import Coverage
 
 
+@dataclass(frozen=True)
 class IndexChecks:
-    def __init__(
-        self,
-        database: Database,
-        preparer: Preparer,
-        live: ChunkIndex,
-        keywords: KeywordIndex,
-        stopping: threading.Event,
-    ) -> None:
-        self._database = database
-        self._preparer = preparer
-        self._live = live
-        self._keywords = keywords
-        self._stopping = stopping
+    _database: Database
+    _preparer: Preparer
+    _live: ChunkIndex
+    _keywords: KeywordIndex
+    _stopping: threading.Event
 
     def check_ready(self) -> None:
         """Raise while the index is being made: there is nothing to mend yet."""

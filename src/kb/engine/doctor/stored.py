@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from kb.engine.doctor.finding import Finding, found
 from kb.ingest.metadata import metadata_text
@@ -18,24 +19,16 @@ RESTORE_OR_REPLACE = "Restore a backup, or delete those documents and add them a
 SECOND_LOOK = 1.0  # seconds until a job that clears chunks away has made them fewer
 
 
+@dataclass(frozen=True)
 class StoreChecks:
     """`reload` makes the index in memory follow after the commit of a transaction."""
 
-    def __init__(
-        self,
-        database: Database,
-        mender: Mender,
-        originals: Originals,
-        reindexer: Reindexer,
-        reload: Callable[[Transaction], None],
-        stopping: threading.Event,
-    ) -> None:
-        self._database = database
-        self._mender = mender
-        self._originals = originals
-        self._reindexer = reindexer
-        self._reload = reload
-        self._stopping = stopping
+    _database: Database
+    _mender: Mender
+    _originals: Originals
+    _reindexer: Reindexer
+    _reload: Callable[[Transaction], None]
+    _stopping: threading.Event
 
     def file(self, fix: bool) -> Finding:
         damage = self._database.damage()
