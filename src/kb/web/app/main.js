@@ -37,7 +37,7 @@ function Page() {
     const found = pattern.exec(path);
     if (found) return html`<${Shell}><${View} key=${path} id=${found[1]} /><//>`;
   }
-  return html`<${Shell}><${Empty} title=${text.noView}><p><a href="/">${text.search}</a></p><//><//>`;
+  return html`<${Shell}><${Empty} title=${text.noView} whole><p><a href="/">${text.search}</a></p><//><//>`;
 }
 
 takeFromAddress();

@@ -47,6 +47,7 @@ export const text = {
   type: "Type",
   month: "Added",
   results: (shown, took) => `${plural(shown, "passage")} in ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`,
+  resultsFor: (question) => `Results for ${question}`,
   without: (name) => `Search without ${name}`,
   clearFilters: "Search without any filter",
   nothing: "Nothing was found.",

@@ -22,7 +22,7 @@ export function Home() {
               <h1>${text.recent}</h1>
               <ul class="list">${documents.map((document) => html`<${Row} key=${document.id} document=${document} />`)}</ul>
             </section>`
-          : html`<${Empty} title=${text.emptyTitle}><p><${Prose} text=${text.emptyHint} /></p><//>`}
+          : html`<${Empty} title=${text.emptyTitle} whole><p><${Prose} text=${text.emptyHint} /></p><//>`}
     <//>
   </div>`;
 }

@@ -8,6 +8,8 @@ import { text } from "../strings.js";
 import { Bar, TagLinks, Time, TypeBadge } from "./labels.js";
 import { copy } from "./toast.js";
 
+const LINES_MATTER = new Set(["code", "text", "xlsx", "note"]); // elsewhere a line ends where the author's window did
+
 export function Result({ hit, id, question, chosen, choose }) {
   const where = place(hit.anchor, hit.title);
   return html`<li id=${id} class="result ${chosen ? "chosen" : ""}" aria-current=${chosen ? "true" : undefined} onClick=${choose}>
@@ -19,7 +21,7 @@ export function Result({ hit, id, question, chosen, choose }) {
       <${TagLinks} tags=${hit.tags} />
     </p>
     ${hit.hidden && html`<p class="warn">${text.hidden}</p>`}
-    <p class="passage" dir="auto"><${Marked} text=${hit.text} terms=${hit.explain?.matched_terms} brief /></p>
+    <p class="passage ${LINES_MATTER.has(hit.doc_type) ? "lines" : ""}" dir="auto"><${Marked} text=${hit.text} terms=${hit.explain?.matched_terms} brief /></p>
     <${AlsoIn} hit=${hit} question=${question} />
     <div class="actions">
       <${Why} hit=${hit} />

@@ -18,7 +18,7 @@ export function Failure({ error, retry }) {
   </div>`;
 }
 
-/** An empty place that says what belongs here. */
-export function Empty({ title, children }) {
-  return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+/** An empty place that says what belongs here; `whole`: it is all that the view shows. */
+export function Empty({ title, whole = false, children }) {
+  return html`<div class="empty">${whole ? html`<h1>${title}</h1>` : html`<h2>${title}</h2>`}${children}</div>`;
 }

@@ -42,6 +42,7 @@ function Results({ query, question }) {
     Enter: () => hit && navigate(documentUrl(hit.document_id, hit.anchor, question)),
   }, [chosen, load.data]);
   return html`<div class="search">
+    <h1 class="unseen">${text.resultsFor(question)}</h1>
     <${Filters} query=${query} facets=${load.data?.facets} />
     <${Loaded} load=${load}>
       ${(answer) => html`
@@ -74,6 +75,7 @@ function body(query, question) {
     query: question,
     top: TOP,
     explain: true,
+    facets: true,
     mode: query.get("mode") ?? "hybrid",
     tags: query.getAll("tag"),
     ...(query.get("type") && { doc_type: query.get("type") }),
