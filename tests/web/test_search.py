@@ -38,3 +38,63 @@ def test_a_filter_that_hides_everything_goes_away_with_one_click(http: Http, tab
     page.get_by_role("link", name="Search without tag nosuchtag").click()
     expect(page.locator(".result").first).to_contain_text("Plinthowl")
     assert "tag" not in page.url
+
+
+def test_an_older_answer_never_replaces_a_newer_one(http: Http, tab: Tab) -> None:
+    http.add_note("Snorvel pumps need oil.", tags=["snorvel"])
+    http.add_note("Brindlemark pumps need grease.", tags=["snorvel"])
+    page = tab.open("/")
+    held: list[Any] = []
+
+    def hold_the_first(route: Any) -> None:
+        if "snorvel pumps" in (route.request.post_data or "") and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/search", hold_the_first)
+    field = page.get_by_role("searchbox")
+    field.fill("snorvel pumps")
+    field.fill("brindlemark pumps")
+    expect(page.locator(".result").first).to_contain_text("Brindlemark")
+    answer = http("POST", "/api/v1/search", {"query": "snorvel pumps", "explain": True})
+    assert held
+    held[0].fulfill(body=answer.body, content_type="application/json")
+    page.wait_for_timeout(200)
+    expect(page.locator(".result").first).to_contain_text("Brindlemark")
+
+
+def test_results_stand_in_the_page_soon_after_the_answer(http: Http, tab: Tab) -> None:
+    """From the last byte of the answer to the change of the list, over 50 keystrokes."""
+    for number in range(40):
+        http.add_note(f"Lantern number {number} hangs over the quillstone bridge.", tags=["quillstone"])
+    page = tab.open("/?q=quillstone&tag=quillstone")
+    expect(page.locator(".result")).to_have_count(20)
+    page.evaluate(
+        """() => {
+            window.delays = [];
+            const real = Response.prototype.json;
+            Response.prototype.json = async function () {
+                const data = await real.call(this);
+                if (!this.url.endsWith("/search")) return data;
+                const came = performance.now();
+                const list = document.querySelector(".search");
+                const watch = new MutationObserver(() => {
+                    window.delays.push(performance.now() - came);
+                    watch.disconnect();
+                });
+                watch.observe(list, { subtree: true, childList: true, characterData: true });
+                return data;
+            };
+        }"""
+    )
+    field = page.get_by_role("searchbox")
+    field.focus()
+    words = " lantern bridge number hangs over the stone quill wa"
+    for letter in words[:50]:
+        with page.expect_response("**/api/v1/search"):
+            page.keyboard.press("Space" if letter == " " else letter)
+    page.wait_for_timeout(300)
+    delays = sorted(page.evaluate("window.delays"))
+    assert len(delays) >= 40
+    assert delays[int(len(delays) * 0.95)] <= 50, delays
