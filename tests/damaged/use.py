@@ -63,14 +63,14 @@ def asked(engine: Engine) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "tags", engine.tags
     yield "jobs", lambda: engine.jobs(None, 100, 0)
     yield "duplicates", lambda: engine.duplicates(0.9, 10)
-    yield "tag", lambda: engine.edit_tags("3", ["new"], [])
+    yield "tag", lambda: engine.catalogue.edit_tags("3", ["new"], [])
     yield "update", lambda: engine.editor.update("4", "Another text about the river")
     yield "add", lambda: engine.intake.add_note("A new note about the library")
     yield "doctor", engine.doctor.examine
     yield "backup", lambda: drained(engine.archives.backup())
     yield "export", lambda: drained(engine.archives.export())
-    yield "delete 1", lambda: engine.delete("1")
-    yield "delete 30", lambda: engine.delete("30")
+    yield "delete 1", lambda: engine.catalogue.delete("1")
+    yield "delete 30", lambda: engine.catalogue.delete("30")
     yield "doctor fix", lambda: engine.doctor.examine(fix=True)
     yield "search again", lambda: engine.search(SearchRequest("boiler"))
     yield "clear", lambda: engine.clear("DELETE ALL")

@@ -3,13 +3,26 @@
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse
 
 from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.follow import ended
 from kb.api.responses import Answer
-from kb.api.schemas import ClearQuery, DocumentQuery, DocumentsQuery, LedgerQuery, TagsBody, TextQuery
+from kb.api.schemas import (
+    BulkBody,
+    ClearQuery,
+    DocumentQuery,
+    DocumentsQuery,
+    LedgerQuery,
+    RenameTagBody,
+    TagsBody,
+    TextQuery,
+    Wait,
+)
 from kb.core.values import (
+    Accepted,
     Cleared,
     Document,
     DocumentList,
@@ -17,10 +30,13 @@ from kb.core.values import (
     DocumentSummaryList,
     LedgerPage,
     Removed,
+    TagCount,
     TagList,
 )
 
 router = APIRouter(tags=["documents"])
+
+TagName = Annotated[str, Path(description="The tag as it is now.", max_length=1000)]
 
 
 @router.get("/documents", response_model=DocumentList | DocumentSummaryList, responses=errors())
@@ -74,16 +90,39 @@ def clear(engine: EngineOf, query: Annotated[ClearQuery, Query()]) -> Response:
 @router.delete("/documents/{id}", response_model=Removed, responses=errors(404))
 def delete_document(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
     """Remove a document for good: text, history, full text, vectors, original."""
-    return Answer(engine.delete(id))
+    return Answer(engine.catalogue.delete(id))
 
 
 @router.post("/documents/{id}/tags", response_model=Document, responses=errors(404))
 def edit_tags(engine: EngineOf, id: Ref, body: TagsBody) -> Response:  # noqa: A002
     """Add and remove tags in one step."""
-    return Answer(engine.edit_tags(id, body.add, body.remove))
+    return Answer(engine.catalogue.edit_tags(id, body.add, body.remove))
 
 
 @router.get("/tags", response_model=TagList, responses=errors())
 def list_tags(engine: EngineOf) -> Response:
     """Every tag with the number of its documents."""
     return Answer(engine.tags())
+
+
+@router.post("/documents/bulk", status_code=202, response_model=Accepted, responses=errors(409))
+async def change_many(engine: EngineOf, body: BulkBody, query: Wait) -> Response:
+    """Change the tags of many documents, or delete them, as a job.
+
+    409 `conflict` when the number of documents is not the expected one. When other documents match by the time the job
+    begins, it fails with `conflict` and changes nothing.
+    """
+    accepted = await run_in_threadpool(engine.bulk.submit, body.change(), body.expected_count)
+    if query.wait:
+        job = await ended(engine, accepted.job_id, query.wait)
+        accepted = Accepted(job.id, job.status)
+    return Answer(accepted, status_code=202)
+
+
+@router.post("/tags/{tag:path}/rename", response_model=TagCount, responses=errors(404))
+def rename_tag(engine: EngineOf, tag: TagName, body: RenameTagBody) -> Response:
+    """Rename a tag in all documents that have it; a tag that exists already takes the documents of both.
+
+    The answer has the new name, and how many documents have it now.
+    """
+    return Answer(engine.catalogue.rename_tag(tag, body.to))

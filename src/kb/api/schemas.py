@@ -24,6 +24,7 @@ from kb.core.values import (
     Sort,
     View,
 )
+from kb.engine.bulk import BulkChange
 
 MAX_ID = 2**63 - 1
 
@@ -69,6 +70,8 @@ Moment = Annotated[
 ]
 
 
+DocumentId = Annotated[int, Field(ge=1, le=MAX_ID)]
+Uid = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text)]
 AnyState = Annotated[LedgerState | None, BeforeValidator(lambda given: given or None)]  # `state=` means any
 
 
@@ -153,6 +156,53 @@ class FileForm(RequestBody):
 class TagsBody(RequestBody):
     add: Tags = []
     remove: Tags = []
+
+
+class BulkFilter(RequestBody):
+    tag: Tags = Field([], description="All must match.")
+    doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES, None]})
+    source_path: SourcePath | None = None
+    created_after: Moment | None = Field(None, description="Inclusive.")
+    created_before: Moment | None = Field(None, description="Exclusive.")
+
+    def filter(self) -> Filter:
+        return Filter(
+            tags=tuple(self.tag),
+            doc_type=known_doc_type(self.doc_type),
+            source_path=self.source_path,
+            created_after=self.created_after and times.given("created_after", self.created_after),
+            created_before=self.created_before and times.given("created_before", self.created_before),
+        )
+
+
+class BulkBody(RequestBody):
+    ids: Annotated[list[DocumentId | Uid], Field(max_length=100_000)] | None = Field(
+        None, description="Integer ids or uids. Either these or `filter`."
+    )
+    filter: BulkFilter | None = Field(None, description="All documents within it; an empty one holds all.")
+    expected_count: Annotated[int, Field(ge=0, le=MAX_ID)] = Field(
+        description="How many documents that is. Refuse with 409 when it is another number."
+    )
+    add_tags: Tags = []
+    remove_tags: Tags = []
+    delete: bool = Field(False, description="Delete them for good, instead of changing tags.")
+
+    def change(self) -> BulkChange:
+        if (self.ids is None) == (self.filter is None):
+            raise InvalidRequest("Send either `ids` or `filter`, to say which documents are meant.")
+        if self.delete == bool(self.add_tags or self.remove_tags):
+            raise InvalidRequest("Send either `delete`: true, or tags in `add_tags` or `remove_tags`.")
+        return BulkChange(
+            ids=None if self.ids is None else list(self.ids),
+            filter=None if self.filter is None else self.filter.filter(),
+            add_tags=tuple(self.add_tags),
+            remove_tags=tuple(self.remove_tags),
+            delete=self.delete,
+        )
+
+
+class RenameTagBody(RequestBody):
+    to: Tag = Field(description="Its new name. If that tag exists, the two become one.")
 
 
 class UpdateNoteBody(RequestBody):

@@ -8,7 +8,7 @@ from kb.core.wire import absent
 Json = dict[str, Any]
 
 DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"]
-JobKind = Literal["note", "file", "reindex"]
+JobKind = Literal["note", "file", "reindex", "bulk"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Mode = Literal["hybrid", "fts", "vector"]
 Sort = Literal["recent", "created", "filename", "size"]

@@ -7,6 +7,8 @@ from kb.core.cpu import usable_cores
 from kb.core.settings import Settings
 from kb.embedding.lazy import WarmingEmbedder
 from kb.embedding.priority import Priority
+from kb.engine.bulk import Bulk
+from kb.engine.catalogue import Catalogue
 from kb.engine.doctor.doctor import Doctor
 from kb.engine.doctor.files import FileChecks
 from kb.engine.doctor.indexed import IndexChecks
@@ -75,7 +77,9 @@ class RunningEngine:
         self._viewer = viewer = Viewer()
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, publisher, queue.changed, recovery.fresh)
-        runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run}
+        catalogue = Catalogue(database, publisher, originals)
+        bulk = Bulk(database, catalogue, queue, queue.changed)
+        runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run, "bulk": bulk.run}
         concurrency = {"small": small_concurrency()}
         self._worker = worker = Worker(
             queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), priority, concurrency
@@ -92,6 +96,8 @@ class RunningEngine:
             queue,
             Feed(database),
             Intake(database, originals, queue),
+            catalogue,
+            bulk,
             NoteEditor(database, preparer, publisher, live),
             Archives(database, originals),
             doctor,

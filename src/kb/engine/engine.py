@@ -20,12 +20,13 @@ from kb.core.values import (
     LedgerState,
     Listing,
     NoteHistory,
-    Removed,
     SearchAnswer,
     SearchRequest,
     TagList,
 )
 from kb.embedding.priority import Priority
+from kb.engine.bulk import Bulk
+from kb.engine.catalogue import Catalogue
 from kb.engine.doctor.doctor import Doctor
 from kb.engine.feed import Feed
 from kb.engine.intake import Intake
@@ -37,7 +38,7 @@ from kb.ingest.notes import NoteEditor, find_note
 from kb.ingest.publish import Publisher
 from kb.search.duplicates import duplicates
 from kb.search.searcher import Searcher
-from kb.store import chunks, documents, jobs, listing, notes, originals
+from kb.store import chunks, documents, jobs, listing, notes
 from kb.store.backend import Database
 from kb.store.backup.archive import Archives
 from kb.store.originals import Originals
@@ -63,6 +64,8 @@ class Engine:
     queue: Queue
     feed: Feed
     intake: Intake
+    catalogue: Catalogue
+    bulk: Bulk
     editor: NoteEditor
     archives: Archives
     doctor: Doctor
@@ -106,15 +109,6 @@ class Engine:
             found = documents.with_text(tx, documents.find(tx, ref))
             return replace(found, chunks=chunks.of_document(tx, found.id, first_chunk, max_chunks))
 
-    def delete(self, ref: str) -> Removed:
-        with self._database.write() as tx:
-            row = documents.find(tx, ref)
-            removed = self._publisher.remove(tx, row["id"])
-            if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
-                tx.after_commit(lambda: self.originals.remove(row["content_hash"]))
-        self._database.truncate_wal()
-        return Removed(row["id"], row["filename"], removed)
-
     def clear(self, confirm: str) -> Cleared:
         """Delete every document for good."""
         if confirm != CLEAR_PHRASE:
@@ -145,17 +139,6 @@ class Engine:
             raise NotFound(f"The original of document {row['id']} is not kept here; only its text is.")
         path = self.originals.verified(row["content_hash"])
         return Original(row["filename"], row["media_type"], path=path)
-
-    def edit_tags(self, ref: str, add: list[str], remove: list[str]) -> Document:
-        """Add and remove tags in one transaction; nothing is written if nothing changes."""
-        with self._database.write() as tx:
-            found = documents.get(tx, ref)
-            tags = [tag for tag in found.tags if tag not in remove]
-            tags += [tag for tag in dict.fromkeys(add) if tag not in tags]
-            if tags != found.tags:
-                documents.set_tags(tx, found.id, tags)
-                documents.touch(tx, found.id)
-            return documents.get(tx, found.id)
 
     def tags(self) -> TagList:
         with self._database.read() as tx:

@@ -21,6 +21,10 @@ from kb.store.stored import checked_id, from_row, readable
 FIND = "SELECT * FROM published WHERE {column} = :ref"
 TEXT = "SELECT text FROM document_texts WHERE document_id = :id"
 TAGS = "SELECT document_id, tag FROM tags WHERE document_id IN ({ids}) ORDER BY document_id, position, tag"
+TAGGED = "SELECT t.document_id FROM tags t JOIN published d ON d.id = t.document_id WHERE t.tag = :tag"
+DROP_TAG = """
+DELETE FROM tags WHERE tag = :tag AND document_id IN (SELECT document_id FROM tags WHERE tag = :to)
+"""
 TAG_COUNTS = """
 SELECT t.tag, count(*) AS documents FROM tags t JOIN published d ON d.id = t.document_id GROUP BY t.tag ORDER BY t.tag
 """
@@ -68,6 +72,8 @@ SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is
 """
 
 RECENT = "COALESCE(updated_at, created_at)"
+
+LOOKED_UP_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +176,26 @@ def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[R
     return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
 
 
+def those(tx: Transaction, ids: Sequence[int]) -> list[Row]:
+    """The rows of those documents that are there."""
+    names, params = listed(ids)
+    return tx.rows(f"SELECT * FROM published WHERE id IN ({names}) ORDER BY id", params)
+
+
+def ids_of(tx: Transaction, refs: Sequence[int | str]) -> list[int]:
+    """The ids of those documents that are there, ascending, each once; `refs` are integer ids or uids."""
+    found: set[int] = set()
+    for start in range(0, len(refs), LOOKED_UP_AT_ONCE):
+        some = refs[start : start + LOOKED_UP_AT_ONCE]
+        for column in ("id", "uid"):
+            wanted = [
+                ref if column == "id" else str(ref).lower() for ref in some if isinstance(ref, int) == (column == "id")
+            ]
+            names, params = listed(wanted)
+            found.update(tx.column(f"SELECT id FROM published WHERE {column} IN ({names})", params))
+    return sorted(found)
+
+
 def matching(tx: Transaction, condition: Filter) -> NDArray[np.int64]:
     """Ids of every document within a filter, in any order."""
     where, params = filtered(condition)
@@ -231,6 +257,17 @@ def set_accepted(tx: Transaction, document_id: int, job_id: str) -> None:
 def set_brought(tx: Transaction, document_id: int) -> None:
     """Record that the version which the document has now came from its source path, not from an edit."""
     tx.run(BROUGHT, {"id": document_id})
+
+
+def tagged(tx: Transaction, tag: str) -> list[int]:
+    """The ids of the documents that have this tag."""
+    return tx.column(TAGGED, {"tag": tag})
+
+
+def rename_tag(tx: Transaction, tag: str, to: str) -> None:
+    """A document that has both keeps the other tag where it is."""
+    tx.run(DROP_TAG, {"tag": tag, "to": to})
+    tx.run("UPDATE tags SET tag = :to WHERE tag = :tag", {"tag": tag, "to": to})
 
 
 def tags_of(tx: Transaction, document_ids: Sequence[int]) -> dict[int, list[str]]:

@@ -37,7 +37,7 @@ FAIL = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = :code, error_message = :message
  WHERE id = :id
 """
-WAITING = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND kind <> 'reindex'"
+WAITING = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running') AND kind IN ('note', 'file')"
 UNFINISHED = "SELECT * FROM jobs WHERE kind = :kind AND status IN ('queued', 'running') ORDER BY seq LIMIT 1"
 WAITS = """
 SELECT 1 FROM jobs WHERE status = 'queued' AND lane = :lane AND (not_before IS NULL OR not_before <= :now) LIMIT 1
@@ -132,6 +132,11 @@ def page(tx: Transaction, status: JobStatus | None, limit: int, offset: int) -> 
         params | {"limit": limit, "offset": offset},
     )
     return [as_job(row) for row in rows], int(tx.value(f"SELECT count(*) FROM jobs WHERE {where}", params))
+
+
+def set_payload(tx: Transaction, job_id: str, payload: Json) -> None:
+    """Record what a job has to do from now on: it is what a restart finds."""
+    tx.run("UPDATE jobs SET payload = :payload WHERE id = :id", {"id": job_id, "payload": json.dumps(payload)})
 
 
 def progress(tx: Transaction, job_id: str, completed: int, total: int, step: str) -> None:

@@ -15,7 +15,8 @@ from kb.store import jobs
 from kb.store.backend import Database, Row, Transaction
 
 Watcher = Callable[[], None]
-LANES = ("small", "large", "index")  # a reindex delays no other job, and none delays it
+# A reindex and a bulk change delay no other job, and none delays them.
+LANES = ("small", "large", "index", "bulk")
 MAX_QUEUED = 10_000
 
 
