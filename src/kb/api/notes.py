@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from kb.api.dependencies import EngineOf, Ref, errors
 from kb.api.responses import Answer
-from kb.api.schemas import RestoreBody, UpdateNoteBody
+from kb.api.schemas import MergeBody, RestoreBody, UpdateNoteBody
 from kb.core.values import Document, NoteHistory
 
 router = APIRouter(prefix="/notes", tags=["notes"])
@@ -26,3 +26,9 @@ def note_versions(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
 def restore_note(engine: EngineOf, id: Ref, body: RestoreBody) -> Response:  # noqa: A002
     """Make an old version's text the newest version."""
     return Answer(engine.editor.restore(id, body.version))
+
+
+@router.post("/{id}/merge", response_model=Document, responses=errors(404, 409))
+def merge_notes(engine: EngineOf, id: Ref, body: MergeBody) -> Response:  # noqa: A002
+    """Make one note of two, in one transaction: this one gets the text and the tags of both, the other is removed."""
+    return Answer(engine.editor.merge(id, str(body.other), body.text, body.expected_version, body.other_version))

@@ -212,6 +212,21 @@ class UpdateNoteBody(RequestBody):
     )
 
 
+class MergeBody(RequestBody):
+    other: DocumentId | Uid = Field(description="Integer id or uid of the note that is removed.")
+    text: NoteText
+    expected_version: Annotated[int, Field(ge=1, le=MAX_ID)] = Field(
+        description="Refuse with 409 when the note is at another version."
+    )
+    other_version: Annotated[int, Field(ge=1, le=MAX_ID)] = Field(description="The same for the other note.")
+
+
+class TicketBody(RequestBody):
+    path: Annotated[str, Field(min_length=1, max_length=4000)] = Field(
+        description="Path and query string of one of the GET routes, `/api/v1` included."
+    )
+
+
 class RestoreBody(RequestBody):
     version: Annotated[int, Field(ge=1, le=MAX_ID)]
 

@@ -1,6 +1,7 @@
 """Edit a note in place: the new text becomes its next version."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -36,11 +37,40 @@ class NoteEditor:
             old = notes.version(tx, find_note(tx, ref)["id"], version)
         return self.update(ref, old.text)
 
-    def _attempt(self, ref: str, text: str, expected_version: int | None) -> Document:
+    def merge(self, ref: str, other: str, text: str, expected_version: int, other_version: int) -> Document:
+        """Give a note this text and the tags of both, and remove the other one, in one transaction."""
+        check_note_text(text)
+        self._index.snapshot()
+
+        def other_note(tx: Transaction, row: Row) -> Row:
+            found = find_note(tx, other, other_version)
+            if found["id"] == row["id"]:
+                raise InvalidRequest(f"Both are note {row['id']}. A note is merged with another one.")
+            return found
+
+        def join(tx: Transaction, row: Row) -> None:
+            absorbed = other_note(tx, row)
+            held = documents.tags_of(tx, [row["id"], absorbed["id"]])
+            tags = list(dict.fromkeys(held[row["id"]] + held[absorbed["id"]]))
+            if tags != held[row["id"]]:
+                documents.set_tags(tx, row["id"], tags)
+                documents.touch(tx, row["id"])
+            self._publisher.remove(tx, absorbed["id"])
+
+        with self._database.read() as tx:  # before anything is embedded
+            other_note(tx, find_note(tx, ref, expected_version))
+        merged = attempted(lambda: self._attempt(ref, text, expected_version, join))
+        self._database.truncate_wal()
+        return merged
+
+    def _attempt(
+        self, ref: str, text: str, expected_version: int | None, also: Callable[[Transaction, Row], None] | None = None
+    ) -> Document:
+        """`also` is part of the transaction that publishes; it may run again after an attempt that was undone."""
         content_hash = text_hash(text)
         with self._database.read() as tx:
             before = find_note(tx, ref, expected_version)
-            if before["content_hash"] == content_hash:
+            if before["content_hash"] == content_hash and also is None:
                 return documents.with_text(tx, before)
         title = before["title"] if before["titled"] else first_line(text)
         part = Part("text", text)
@@ -57,6 +87,8 @@ class NoteEditor:
                 # Title and metadata are part of what was embedded.
                 if (row["titled"] and row["title"] != title) or row["metadata"] != before["metadata"]:
                     raise MovedError
+                if also is not None:
+                    also(tx, row)
                 if row["content_hash"] != content_hash:
                     content = replace(
                         documents.content_of(row),
