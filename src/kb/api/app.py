@@ -19,6 +19,7 @@ from kb.api import (
     pages,
     search,
     status,
+    tickets,
     views,
 )
 from kb.api.dependencies import KEY
@@ -41,10 +42,13 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app.state.callers = agents.Callers()
     app.state.search_threads = search.search_threads()
     app.state.streams = stream_slots()
+    app.state.tickets = tickets.Tickets()
     app.state.uploads = upload_slots()
     app.state.turns = views.Turns()
     app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
-    return Guard(BodyLimit(app), Gate.of_engine(settings), needs_key, app.state.metrics.answered)
+    return Guard(
+        BodyLimit(app), Gate.of_engine(settings), needs_key, app.state.metrics.answered, app.state.tickets.opens
+    )
 
 
 def needs_key(method: str, path: str) -> bool:
@@ -66,7 +70,20 @@ def routes() -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # also where the environment asks for it
     )
     errors.install(app)
-    for module in (search, jobs, documents, views, notes, status, archives, doctor, duplicates, events, agents):
+    for module in (
+        search,
+        jobs,
+        documents,
+        views,
+        notes,
+        status,
+        archives,
+        doctor,
+        duplicates,
+        events,
+        agents,
+        tickets,
+    ):
         app.include_router(module.router, prefix=PREFIX, dependencies=[KEY, agents.CALLER])
     app.include_router(jobs.maintenance, prefix=PREFIX, dependencies=[KEY])
     app.include_router(pages.router)

@@ -399,6 +399,14 @@ class TableWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class Ticket:
+    """An address that opens one answer, once and without the key."""
+
+    url: str  # path and query string at this engine
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSetup:
     """How an agent is connected."""
 

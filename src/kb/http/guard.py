@@ -20,17 +20,26 @@ STARTS = ("http.response.start", "websocket.http.response.start")
 UPLOADS = "/uploads/"  # of the MCP server; the rest of the address is a secret
 
 NeedsKey = Callable[[str, str], bool]  # method, path
+Opens = Callable[[Scope], bool]  # whether the request has a ticket, which takes the place of the key
 Answered = Callable[[str, int, float], None]  # method, status, seconds
 
 
 class Guard:
     """An application behind its gate. Each request gets an id and a line in the log, each answer names the version."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, needs_key: NeedsKey, answered: Answered | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        needs_key: NeedsKey,
+        answered: Answered | None = None,
+        opens: Opens = lambda _: False,
+    ) -> None:
         self._app = app
         self._gate = gate
         self._needs_key = needs_key
         self._answered = answered
+        self._opens = opens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -55,7 +64,7 @@ class Guard:
 
         try:
             self._gate.check_place(headers)
-            if self._needs_key(method, path):
+            if not self._opens(scope) and self._needs_key(method, path):
                 self._gate.check_key(headers)
             await self._app(scope, receive, marked)
         except KBError as error:
