@@ -9,16 +9,17 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 
 /** Call `listener(kind, {id, action})` for each event; kind "reset" means that some may have been missed. */
-export function useEvents(listener, deps = []) {
-  useEffect(() => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, deps);
+export function onEvents(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
+
+/** The same while a component is shown. */
+export const useEvents = (listener, deps = []) => useEffect(() => onEvents(listener), deps);
 
 const tell = (kind, data) => listeners.forEach((listener) => listener(kind, data));
 
-/** Read the stream for ever; after a break, say "reset" once it is there again. */
+/** Read the stream for ever; after a break, say "reset" once it is there again. Without a stream, say it now and then. */
 export async function follow() {
   for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
     try {
@@ -29,6 +30,8 @@ export async function follow() {
         pause = FIRST_PAUSE;
         tell("reset", {});
         await read(answer.body.pipeThrough(new TextDecoderStream()));
+      } else if (answer.status !== 401) {
+        tell("reset", {}); // too many streams are open: the views ask every few seconds instead
       }
     } catch {
       online.value = false;

@@ -5,14 +5,17 @@ import { follow } from "./events.js";
 import { html, render, useEffect } from "./html.js";
 import { locked, takeFromAddress } from "./key.js";
 import * as keys from "./keys.js";
+import * as queue from "./queue.js";
 import * as router from "./router.js";
 import { text } from "./strings.js";
+import * as uploads from "./uploads.js";
 import { KeyGate } from "./parts/key_gate.js";
 import { Shell } from "./parts/shell.js";
 import { Empty } from "./parts/states.js";
 import { ConnectView } from "./views/connect.js";
 import { DocumentsView } from "./views/documents.js";
 import { DuplicatesView } from "./views/duplicates.js";
+import { JobsView } from "./views/jobs.js";
 import { SearchView } from "./views/search.js";
 import { SystemView } from "./views/system.js";
 import { TagsView } from "./views/tags.js";
@@ -22,6 +25,7 @@ const VIEWS = [
   [/^\/documents$/, DocumentsView],
   [/^\/tags$/, TagsView],
   [/^\/duplicates$/, DuplicatesView],
+  [/^\/jobs$/, JobsView],
   [/^\/system$/, SystemView],
   [/^\/connect$/, ConnectView],
 ];
@@ -43,5 +47,7 @@ function Page() {
 takeFromAddress();
 router.start();
 keys.start();
+uploads.start();
+queue.start();
 render(html`<${Page} />`, document.body);
 follow();

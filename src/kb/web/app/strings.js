@@ -1,6 +1,6 @@
 // Every text of the page, in one place.
 
-import { count, plural } from "./format.js";
+import { count, duration, plural, size } from "./format.js";
 
 export const text = {
   // Everywhere
@@ -67,8 +67,106 @@ export const text = {
   original: "Original",
   recent: "Recently added or changed",
   running: "Being read now",
+
+  // Home
+  home: "Start",
   emptyTitle: "Nothing here yet",
   emptyHint: "Drop files or folders anywhere on this page, write a note, or run `kb add` in a terminal.",
+  firstUse: "Nothing here yet. Three steps to begin:",
+  firstSteps: [
+    ["Add something", "Drop files or whole folders anywhere on this page, paste a text, or write a note."],
+    ["Let it be read", "Every page is read on this machine, scans too. You see here how far it is, and what could not be read."],
+    ["Ask", "Type a question above. Each answer shows the very passage on its page. Your agents ask the same way: see Connect."],
+  ],
+  dropHere: "Drop files or folders anywhere on this page, or paste a text.",
+  moreJobs: (more) => `and ${count(more)} more waiting`,
+
+  // Adding
+  adding: "What is being added",
+  addTitle: "Add files",
+  chooseFiles: "Choose files",
+  chooseFolder: "Choose a folder",
+  addTags: "Tags for all of them, separated by commas",
+  addHint: "Or drop files and folders anywhere on the page, or paste a text or a picture.",
+  dropNow: "Drop to add",
+  gathered: ({ files, hidden, unread, full }, most) =>
+    [
+      full && `Only the first ${count(most)} files were taken. Add the rest when these are done.`,
+      unread && `${plural(unread, "file or folder", "files or folders")} could not be read.`,
+      hidden && `${plural(hidden, "hidden file or folder", "hidden files and folders")} left out.`,
+      !files && "There was no file to add.",
+    ]
+      .filter(Boolean)
+      .join(" "),
+  noteTitle: "Add this text as a note?",
+  noteText: "Text",
+  noteAdd: "Add the note",
+  noteTags: "Tags, separated by commas",
+  addingNow: (done, all) => `Adding: ${count(done)} of ${count(all)} done`,
+  added: (done, failed, cancelled) =>
+    [`${count(done)} added`, failed && `${count(failed)} failed`, cancelled && `${count(cancelled)} cancelled`].filter(Boolean).join(", "),
+  sentOf: (sent, bytes) => `${size(sent)} of ${size(bytes)} sent`,
+  inLine: "Waiting",
+  sendingItem: (sent, bytes) => (bytes ? `Sending: ${Math.floor((100 * sent) / bytes)}% of ${size(bytes)}` : "Sending"),
+  sentItem: "Sent; the engine is checking it",
+  inQueue: "Sent; waits to be read",
+  reading: (step) => step ?? "Being read",
+  doneAs: {
+    added: "Added",
+    updated: "Already here; updated",
+    unchanged: "Already here",
+    kept: "Already here; your edited text was kept",
+  },
+  cancelled: "Cancelled",
+  showMore: (more) => `Show ${count(more)} more`,
+  cancelAll: "Cancel all",
+  retryAll: "Try all failed again",
+  clearDone: "Clear finished",
+  tagAll: "Tag all",
+  tagAllLabel: "Tags for all of these, separated by commas",
+  show: "Show",
+  hide: "Hide",
+  ofItem: (action, name) => `${action}: ${name}`,
+  unkept: "This browser has no room to keep all files until they are sent. Keep this tab open until then.",
+  earlier: (number) => `${plural(number, "file")} of an earlier visit ${number === 1 ? "was" : "were"} not sent.`,
+  goOn: "Go on",
+  discard: "Discard",
+  goesOn: "It goes on by itself.",
+  tooLarge: (limit) => `It is larger than ${count(limit)} MB, which is the most this engine takes (KB_MAX_FILE_MB). Nothing was sent.`,
+  fileLost: "The browser no longer has this file. Choose it again.",
+  unreadable: "The file was changed, moved or removed since it was chosen. Choose it again.",
+  brokeOff: "The connection broke several times while this was sent.",
+  jobGone: "The engine no longer knows this job.",
+  notTagged: (reason) => `It was added, but not tagged: ${reason}`,
+
+  // Jobs
+  jobsBusy: (number) => `${count(number)} running or waiting`,
+  statuses: { all: "Overview", running: "Running", queued: "Waiting", failed: "Failed", completed: "Finished", cancelled: "Cancelled" },
+  kinds: { note: "Note", file: "File", reindex: "Making the index anew", bulk: "Change of many documents" },
+  noJobs: "No jobs here",
+  noJobsYet: "Nothing is running, waiting or failed. What you add shows up here.",
+  remaining: (seconds) => `about ${duration(seconds)} left`,
+  took: (seconds) => `took ${seconds < 1 ? "less than 1 s" : duration(seconds)}`,
+  attempts: (number) => `attempt ${number}`,
+  allOf: (number) => `Show all ${count(number)}`,
+  retryGroup: (number) => (number === 1 ? "Try it again" : `Try all ${count(number)} again`),
+  retried: (number, refused) => `${plural(number, "job")} will run again.${refused ? ` ${count(refused)} cannot: add them again.` : ""}`,
+  newestOnly: (shown, all) => `The newest ${count(shown)} of ${count(all)} are shown.`,
+  codes: {
+    encrypted: ["Protected by a password", "Save a copy without the password, and add that."],
+    corrupt: ["Damaged files", "Open the file in its own program, save it anew, and add it again."],
+    too_complex: ["Too complex to read safely", "Split the file, or export it as PDF or plain text, and add that."],
+    no_text: ["Without any text", "If it is a scan, turn on OCR (KB_OCR) and try again."],
+    ocr_failed: ["Text recognition failed", "Try again; if it fails again, scan the pages at a higher resolution."],
+    timeout: ["Took too long", "Try again when less is going on, or split the file."],
+    out_of_memory: ["Needed too much memory", "Close other programs and try again, or split the file."],
+    crashed: ["The reader crashed", "Try again; if it crashes again, save the file in another format and add that."],
+    unsupported_format: ["Formats that cannot be read", "Save it as PDF, DOCX, Markdown or plain text, and add that."],
+    file_too_large: ["Too large", "Split the file, or raise KB_MAX_FILE_MB."],
+    storage_full: ["The disk is full", "Make room on the disk of the data folder, and try again."],
+    internal: ["Errors of kb itself", "Try again. The engine's log says more."],
+  },
+  otherCode: "Try again.",
 
   // A page of the original
   pageAlt: (page) => `Page ${page} of the original`,

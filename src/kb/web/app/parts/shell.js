@@ -1,10 +1,14 @@
 // What is around every view: name, search field, navigation, banner, keys.
 
 import { online } from "../api.js";
+import { count } from "../format.js";
 import { html, signal, useEffect, useRef, useState } from "../html.js";
+import { totals, turn } from "../items.js";
 import { lettersOn, setLetters, useKeys } from "../keys.js";
+import { engineQueue } from "../queue.js";
 import { navigate, route } from "../router.js";
 import { text } from "../strings.js";
+import { Adding, showAdding } from "./adding.js";
 import { Dialog } from "./dialog.js";
 import { Toasts } from "./toast.js";
 
@@ -52,16 +56,27 @@ export function Shell({ children }) {
       <button class="menu" aria-expanded=${menuOpen} aria-controls="views" onClick=${() => setMenuOpen(!menuOpen)}>${text.menu}</button>
     </header>
     <nav id="views" class=${menuOpen ? "open" : ""} aria-label=${text.menu}>
-      ${VIEWS.map(([to, name]) => html`<a href=${to} aria-current=${to === path ? "page" : undefined}>${name}</a>`)}
+      ${VIEWS.map(([to, name]) => html`<a href=${to} aria-current=${to === path ? "page" : undefined}>${name}${to === "/jobs" && html`<${Busy} />`}</a>`)}
+      <button class="quiet add" onClick=${showAdding}>${text.add}</button>
       <span class="grow"></span>
       <button class="quiet" onClick=${() => (helpShown.value = true)}>${text.help}</button>
       <button class="quiet" onClick=${nextTheme}>${text.theme[theme.value]}</button>
     </nav>
     ${online.value || html`<div class="banner" role="alert">${text.offline}</div>`}
     <main id="content" tabindex="-1">${children}</main>
+    <${Adding} />
     <${Toasts} />
     ${helpShown.value && html`<${Keys} />`}
   `;
+}
+
+/** How many jobs run or wait, here and in the engine. */
+function Busy() {
+  turn.value; // what waits to be sent changes with it
+  const { waiting, sending } = totals();
+  const { running, queued } = engineQueue.value;
+  const all = waiting + sending + running.length + queued;
+  return all > 0 && html`${" "}<span class="count" aria-label=${text.jobsBusy(all)}>${count(all)}</span>`;
 }
 
 /** The search field of every view. Typing in it shows results at `/`, without an entry in the history per letter. */
