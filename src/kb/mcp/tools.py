@@ -42,10 +42,15 @@ class Caller:
 
 
 class Shape:
-    """Marks a tool's return type with what its answer looks like: `Annotated[Json, Shape(Document, DocumentList)]`."""
+    """Marks a tool's return type with what its answer looks like: `Annotated[Json, Shape(Document, DocumentList)]`.
 
-    def __init__(self, *shapes: Any, required: tuple[str, ...] = ()) -> None:
+    `without` names fields that the tool never asks the engine for.
+    """
+
+    def __init__(self, *shapes: Any, required: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
         self.schema = answer_schema(*shapes, required=required)
+        for name in without:
+            del self.schema["properties"][name]
 
 
 def tool(

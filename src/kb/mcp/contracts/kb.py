@@ -70,7 +70,7 @@ class Kb(Contract):
         fts_only: FtsOnly = False,
         min_score: MinScore = 0.0,
         max_tokens: MaxTokens = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField)]:
+    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField, without=("facets",))]:
         """Find passages in documents and notes by meaning and by keywords.
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,

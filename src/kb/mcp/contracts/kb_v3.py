@@ -71,7 +71,7 @@ class KbV3(Kb):
         min_score: MinScore = 0.0,
         max_tokens: MaxTokens = None,
         collection: Within = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField)]:
+    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField, without=("facets",))]:
         within = [] if collection is None else [self._tag(collection)]
         answer = await super().kb_search(
             query, top, [*(tags or []), *within], doc_type, mode, fts_only, min_score, max_tokens
