@@ -164,3 +164,14 @@ def test_every_writer_is_told_once(start_engine: StartEngine) -> None:
             if len(told) == len(threads):
                 break
         assert sorted(told) == sorted(ids)
+
+
+def test_a_stream_does_not_keep_the_engine_from_stopping(start_engine: StartEngine) -> None:
+    engine = start_engine()
+    Http(engine.url).add_note("a sawshark to wait for")
+    with followed(engine.url) as stream:
+        assert stream.status == 200
+        started = time.monotonic()
+        assert engine.stop() == 0
+        assert time.monotonic() - started < 4.5
+        assert "Traceback" not in engine.log.read_text()

@@ -40,6 +40,7 @@ class ChangeStream(EventStream):
 
     def __init__(self, slots: Slots, feed: Feed, since: str | None) -> None:
         self._woken = asyncio.Event()
+        self._feed = feed
         self._following = feed.follow(self._wake, since)
         self._loop = asyncio.get_running_loop()
         super().__init__(slots, self._lines())
@@ -54,7 +55,7 @@ class ChangeStream(EventStream):
 
     async def _lines(self) -> AsyncIterator[str]:
         yield ": connected\n\n"
-        while True:
+        while not self._feed.closed:
             self._woken.clear()
             for event in self._follower.take():
                 yield as_text(event)

@@ -23,7 +23,7 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     listener = listen(settings.host, settings.port, "KB_HOST and KB_PORT")
     with listener, RunningEngine(settings, reindex=reindex) as engine:
         announce(settings, address(settings.host, listener))
-        stop.run(create_app(engine, settings), listener, limits, lifespan="off")
+        stop.run(create_app(engine, settings), listener, limits, engine.feed.close, lifespan="off")
     return 0
 
 

@@ -49,6 +49,7 @@ class Feed:
         self._run = secrets.token_hex(4)
         self._number = 0
         self._followers: list[Follower] = []
+        self.closed = False
         self._progress: dict[str | int | None, float] = {}  # when that of a running job was told last
         database.listen(self._hear)
 
@@ -69,6 +70,13 @@ class Feed:
         finally:
             with self._lock:
                 self._followers.remove(follower)
+
+    def close(self) -> None:
+        """Wake all followers a last time: nothing more is told."""
+        self.closed = True
+        with self._lock:
+            for follower in self._followers:
+                follower.put([])
 
     def _hear(self, changes: Sequence[Change]) -> None:
         with self._lock:

@@ -4,6 +4,7 @@ import logging
 import resource
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -42,17 +43,44 @@ class Stop:
         if self._server is not None:
             self._server.should_exit = True
 
-    def run(self, app: Any, listener: socket.socket, limits: ConnectionLimits, **options: Any) -> None:
-        """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back."""
-        self._server = server(app, limits, **options)
+    def run(
+        self,
+        app: Any,
+        listener: socket.socket,
+        limits: ConnectionLimits,
+        on_stop: Callable[[], None] = lambda: None,
+        **options: Any,
+    ) -> None:
+        """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back.
+
+        `on_stop` ends answers that would go on for ever: the server waits for those that are under way.
+        """
+        self._server = server(app, limits, on_stop=on_stop, **options)
         if not self._asked:
             self._server.run(sockets=[listener])
 
 
-def server(app: Any, limits: ConnectionLimits, *, websocket: type | None = None, **options: Any) -> uvicorn.Server:
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+
+
+def server(
+    app: Any,
+    limits: ConnectionLimits,
+    *,
+    websocket: type | None = None,
+    on_stop: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> Server:
     """The application behind connections that are limited."""
     http: Any = partial(HttpConnection, Connections(limits))
-    return uvicorn.Server(
+    return Server(
         uvicorn.Config(
             app,
             http=http,
@@ -62,7 +90,8 @@ def server(app: Any, limits: ConnectionLimits, *, websocket: type | None = None,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
             **options,
-        )
+        ),
+        on_stop,
     )
 
 
