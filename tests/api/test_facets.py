@@ -31,7 +31,6 @@ def test_every_document_with_a_word_of_the_question_is_counted(http: Http) -> No
     assert facets(http, "zorilla", tags=["odd"])["type"] == {"note": 6}
     assert facets(http, "zorilla", doc_type="markdown")["tag"] == {"zorillas": 1}
     assert facets(http, "quizzaciously") == {"type": {}, "tag": {}, "month": {}}
-    assert facets(http, "the of and") == {"type": {}, "tag": {}, "month": {}}
 
 
 def test_facets_are_there_only_when_they_are_asked_for(http: Http) -> None:
