@@ -64,6 +64,7 @@ class Monitor:
         yield "jobs_failed", "Jobs that failed.", queue.failed
         yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
         yield "staged_bytes", "Bytes of files that are being received.", self._originals.staged_bytes
+        yield "drawn_page_bytes", "Bytes of drawn pages kept on the disk.", self._originals.kept_page_bytes
         yield "cached_postings", "Postings held in memory.", self._searcher.cached_postings
         yield "words_ready", "1 when words are read ahead.", not self._searcher.is_cold
         yield "cached_queries", "Embedded queries held in memory.", self._embedder.cached_queries

@@ -208,6 +208,10 @@ class Originals:
             discard(self.path(sha256))
             self._pages.remove(sha256)
 
+    @property
+    def kept_page_bytes(self) -> int:
+        return self._pages.size
+
     def page(self, sha256: str, name: str) -> bytes | None:
         """A page of an original that was drawn before."""
         return self._pages.get(sha256, name)

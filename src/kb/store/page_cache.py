@@ -32,6 +32,14 @@ class PageCache:
         self._lock = threading.Lock()
         self._size: int | None = None  # bytes; None until they were counted
 
+    @property
+    def size(self) -> int:
+        """Bytes of all kept pages."""
+        with self._lock:
+            if self._size is None:
+                self._size = sum(size for _, size, _ in self._files())
+            return self._size
+
     def get(self, sha256: str, name: str) -> bytes | None:
         path = self._folder / sha256 / name
         try:
