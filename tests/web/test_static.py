@@ -48,9 +48,15 @@ def test_nothing_but_the_files_of_the_page_is_served(http: Http, path: str) -> N
     assert http("GET", f"/static/{path}").status == 404
 
 
+def test_every_script_is_named_in_the_page_so_that_they_load_side_by_side(http: Http) -> None:
+    text = http("GET", "/").body.decode()
+    named = re.findall(r'<link rel="modulepreload" href="/static/([^"]+)">', text)
+    assert sorted(named) == sorted(str(path.relative_to(WEB)) for path in WEB.rglob("*.js"))
+
+
 def test_own_scripts_stay_small() -> None:
-    own = [path.read_bytes() for path in WEB.joinpath("app").rglob("*.js")]
-    assert sum(len(gzip.compress(content)) for content in own) <= 60 * 1024
+    own = b"".join(path.read_bytes() for path in sorted(WEB.joinpath("app").rglob("*.js")))
+    assert len(gzip.compress(own)) <= 60 * 1024
 
 
 def test_no_script_parses_html_or_names_another_host() -> None:
