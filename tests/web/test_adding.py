@@ -132,6 +132,32 @@ def test_a_folder_is_walked_through_and_its_paths_are_kept(tab: Tab, http: Http,
     assert hit["metadata"]["path"] == "fernwick/deep/deeper/two.md"
 
 
+def test_no_more_files_are_taken_at_once_than_a_page_can_hold(tab: Tab) -> None:
+    found = tab.open().evaluate(
+        """async () => {
+          const { gather } = await import("/static/app/gathering.js");
+          const file = (number) => ({ isFile: true, name: `${number}.md`, fullPath: `/many/${number}.md`,
+                                      file: (take) => take(new File(["x"], `${number}.md`)) });
+          const broken = { ...file("gone"), file: (_, fail) => fail(new Error()) };
+          const children = [broken, ...Array.from({ length: 20_005 }, (_, number) => file(number))];
+          const folder = { isFile: false, name: "many", fullPath: "/many",
+                           createReader: () => ({ readEntries: (take) => take(children.splice(0, 100)) }) };
+          let taken = 0;
+          const items = [{ kind: "file", webkitGetAsEntry: () => folder }];
+          return { ...await gather({ items }, (batch) => (taken += batch.length)), taken };
+        }"""
+    )
+    assert found == {"files": 20_000, "hidden": 0, "unread": 1, "full": True, "taken": 20_000}
+
+
+def test_files_are_sent_with_the_key(start_engine: StartEngine, open_tab: OpenTab) -> None:
+    engine = start_engine(KB_API_KEY="wharfedale")
+    page = open_tab(engine.url).open("/#key=wharfedale")
+    expect(page.get_by_text("Three steps")).to_be_visible()
+    page.evaluate(DROP, [["locked.md", "The wharfedale needs a key."]])
+    expect(heading(page)).to_have_text("1 added", timeout=WAIT)
+
+
 def test_what_is_known_already_is_said_to_be(tab: Tab, http: Http) -> None:
     page = tab.open()
     page.evaluate(DROP, [["one.md", "The snaffleby is known already."]])

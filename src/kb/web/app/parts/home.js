@@ -21,7 +21,7 @@ export function Home() {
   useEvents((kind) => (kind === "document" || kind === "reset") && again.current());
   useEffect(() => () => again.current.cancel(), []);
   return html`<div class="home">
-    <h1 class="hidden-label">${text.home}</h1>
+    <h1 class="unseen">${text.home}</h1>
     <${BeingRead} />
     <${Loaded} load=${load}>
       ${({ documents }) =>

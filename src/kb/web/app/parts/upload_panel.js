@@ -22,7 +22,7 @@ export function UploadPanel() {
       <button class="quiet" aria-expanded=${open} aria-controls="adding-list" onClick=${() => setOpen(!open)}>${open ? text.hide : text.show}</button>
     </header>
     ${sums.open > 0 && html`<${Sum} sums=${sums} />`}
-    <p class="hidden-label" role="status">${sums.all > 0 && !sums.open && text.added(sums.done, sums.failed, sums.cancelled)}</p>
+    <p class="unseen" role="status">${sums.all > 0 && !sums.open && text.added(sums.done, sums.failed, sums.cancelled)}</p>
     <div id="adding-list" hidden=${!open}>
       <${Notices} sums=${sums} />
       ${sums.all > 0 && html`<${Actions} sums=${sums} /><${Rows} />`}
@@ -97,14 +97,15 @@ function Row({ item }) {
   const share = sending ? (item.size ? item.sent / item.size : 0) : item.running ? item.progress : 0;
   const shows = sending || (item.state === "reading" && item.running);
   const url = item.kind === "note" ? `/n/${item.document}` : documentUrl(item.document);
-  const button = (action, act) => html`<button class="quiet" aria-label=${text.ofItem(action, item.path)} onClick=${() => act(item)}>${action}</button>`;
+  const button = (action, act, sign = action) =>
+    html`<button class="quiet" aria-label=${text.ofItem(action, item.path)} onClick=${() => act(item)}>${sign}</button>`;
   return html`<li class=${item.state}>
     <div class="what">
       ${item.document ? html`<a href=${url} dir="auto">${item.path}</a>` : html`<span dir="auto">${item.path}</span>`}
       <p class="facts">${shows && html`<${Bar} share=${share} />`}<span>${describe(item)}</span></p>
     </div>
     ${mayCancel(item) && button(text.cancel, cancel)} ${mayRetry(item) && button(text.retry, retry)}
-    ${item.state === "failed" && button(text.remove, (one) => clear((other) => other === one))}
+    ${item.state === "failed" && button(text.remove, (one) => clear((other) => other === one), "×")}
     ${item.error && html`<p class="error-text"><code>${item.error.code}</code> <span dir="auto">${item.error.message}</span></p>`}
   </li>`;
 }

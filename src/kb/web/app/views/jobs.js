@@ -48,7 +48,7 @@ export function JobsView() {
 function Overview() {
   const running = useJobs({ status: "running", limit: 100 }, CHANGES.running);
   const queued = useJobs({ status: "queued", limit: BRIEF }, CHANGES.queued);
-  const failed = useJobs({ status: "failed", limit: MOST_FAILED }, CHANGES.failed);
+  const failed = useJobs({ status: "failed", limit: 2 * PAGE }, CHANGES.failed);
   const completed = useJobs({ status: "completed", limit: BRIEF }, CHANGES.completed);
   const loads = [running, queued, failed, completed];
   if (loads.every((load) => load.data?.total === 0)) {
@@ -102,7 +102,7 @@ function Groups({ data, reload }) {
   const groups = Map.groupBy(data.jobs, (job) => job.error?.code ?? "internal");
   return html`<section>
     <h2>${text.statuses.failed} <small class="muted">${count(data.total)}</small></h2>
-    ${data.total > data.jobs.length && html`<p class="notice">${text.newestOnly(data.jobs.length, data.total)}</p>`}
+    ${data.total > data.jobs.length && html`<p class="notice"><a href="/jobs?status=failed">${text.newestOnly(data.jobs.length, data.total)}</a></p>`}
     ${[...groups].map(([code, jobs]) => html`<${Group} key=${code} code=${code} jobs=${jobs} reload=${reload} />`)}
   </section>`;
 }
