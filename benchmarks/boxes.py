@@ -164,6 +164,11 @@ def added(client: SocketClient, path: Path) -> Json | None:
     return client.document(job["document_id"]) if job["status"] == "completed" else None
 
 
+def has_pictures(path: Path) -> bool:
+    """Whether its first page shows pictures: OCR reads them too, and the page's own letters do not say what."""
+    return any(pypdfium2.PdfDocument(path)[0].get_objects([pdfium.FPDF_PAGEOBJ_IMAGE]))
+
+
 def has_text(path: Path) -> bool:
     """Whether its first page can be read without OCR."""
     try:
@@ -228,6 +233,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         typed = sampled([book for book, _ in books], args.passages, chance)
         rows = [row("pages with text", typed, GOAL)]
         sources = [path for book, path in books if any(one["anchor"]["page"] == 1 for one in book.passages)]
+        sources = [path for path in sources if not has_pictures(path)]
         chance.shuffle(sources)
         made = scans(sources[: args.scans], Path(name))
         scanned = [Book(engine, document, source, "ocr") for scan, source in made if (document := added(client, scan))]
