@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from made import pdf as made_pdf
 from support import Http, StartEngine
 
 from .conftest import OpenTab, Tab
@@ -377,3 +378,14 @@ def test_every_state_is_accessible_and_fits_a_small_screen(
             check()
         expect(heading(page)).to_have_text("12 added, 3 failed", timeout=WAIT)
         check()
+
+
+def test_the_pages_of_a_long_file_are_counted_while_it_is_read(tab: Tab, tmp_path: Path) -> None:
+    path = tmp_path / "canal.pdf"
+    path.write_bytes(made_pdf([f"Lock {page}: " + "the calderbrook canal climbs. " * 60 for page in range(300)]))
+    page = tab.open()
+    choose(page, [str(path)])
+    row = page.locator(".uploads > li", has_text="canal.pdf")
+    expect(row).to_contain_text(re.compile(r"page \d+ of 300"), timeout=WAIT)
+    assert "NaN" not in page.locator(".adding").inner_text()
+    expect(heading(page)).to_have_text("1 added", timeout=WAIT)

@@ -105,7 +105,7 @@ export const text = {
   addingNow: (done, all) => `Adding: ${count(done)} of ${count(all)} done`,
   added: (done, failed, cancelled) =>
     [`${count(done)} added`, failed && `${count(failed)} failed`, cancelled && `${count(cancelled)} cancelled`].filter(Boolean).join(", "),
-  sentOf: (sent, bytes) => `${size(sent)} of ${size(bytes)} sent`,
+  sentOf: (sent, bytes, failed) => `${size(sent)} of ${size(bytes)} sent${failed ? ` · ${count(failed)} failed` : ""}`,
   inLine: "Waiting",
   sendingItem: (sent, bytes) => (bytes ? `Sending: ${Math.floor((100 * sent) / bytes)}% of ${size(bytes)}` : "Sending"),
   sentItem: "Sent; the engine is checking it",
@@ -149,7 +149,7 @@ export const text = {
   took: (seconds) => `took ${seconds < 1 ? "less than 1 s" : duration(seconds)}`,
   attempts: (number) => `attempt ${number}`,
   allOf: (number) => `Show all ${count(number)}`,
-  retryGroup: (number) => (number === 1 ? "Try it again" : `Try all ${count(number)} again`),
+  retryGroup: (number) => `Try all ${count(number)} again`,
   retried: (number, refused) => `${plural(number, "job")} will run again.${refused ? ` ${count(refused)} cannot: add them again.` : ""}`,
   newestOnly: (shown, all) => `The newest ${count(shown)} of ${count(all)} are shown.`,
   codes: {

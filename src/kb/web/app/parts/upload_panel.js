@@ -34,7 +34,7 @@ function Sum({ sums }) {
   const ended = sums.all - sums.open;
   return html`<div class="sum">
     <${Bar} share=${(ended + (sums.bytes ? sums.sent / sums.bytes : 0)) / (sums.all + 1)} />
-    <small>${text.sentOf(sums.sent, sums.bytes)}${sums.failed > 0 && ` · ${text.added(sums.done, sums.failed, sums.cancelled)}`}</small>
+    <small>${text.sentOf(sums.sent, sums.bytes, sums.failed)}</small>
   </div>`;
 }
 

@@ -125,7 +125,7 @@ function Group({ code, jobs, reload }) {
   return html`<div class="card group">
     <header>
       <h3>${name} <code>${code}</code></h3>
-      <button disabled=${busy} onClick=${retryAll}>${text.retryGroup(jobs.length)}</button>
+      ${jobs.length > 1 && html`<button disabled=${busy} onClick=${retryAll}>${text.retryGroup(jobs.length)}</button>`}
     </header>
     <p class="muted">${advice}</p>
     <ul class="list jobs-list">${jobs.slice(0, most).map((job) => html`<${JobRow} key=${job.id} job=${job} done=${reload} />`)}</ul>
