@@ -1,6 +1,6 @@
 // Keys: single letters that work anywhere but in a field, and can be turned off.
 
-import { signal, useEffect } from "./html.js";
+import { signal, useLayoutEffect } from "./html.js";
 
 const STORED = "kb-keys";
 const FIELDS = "input, textarea, select, [contenteditable]";
@@ -13,10 +13,10 @@ export function setLetters(on) {
   localStorage.setItem(STORED, on ? "on" : "off");
 }
 
-/** Bind keys while a component is shown: {"j": function, "Escape": function}. */
-export function useKeys(bindings, deps = []) {
-  useEffect(() => {
-    bound.push(bindings);
+/** Bind keys while a component is shown: {"j": function, "Escape": function}. `below`: any other binding counts more. */
+export function useKeys(bindings, deps = [], below = false) {
+  useLayoutEffect(() => {
+    bound[below ? "unshift" : "push"](bindings);
     return () => bound.splice(bound.indexOf(bindings), 1);
   }, deps);
 }

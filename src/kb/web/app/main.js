@@ -13,15 +13,19 @@ import { KeyGate } from "./parts/key_gate.js";
 import { Shell } from "./parts/shell.js";
 import { Empty } from "./parts/states.js";
 import { ConnectView } from "./views/connect.js";
+import { DocumentView } from "./views/document.js";
 import { DocumentsView } from "./views/documents.js";
 import { DuplicatesView } from "./views/duplicates.js";
 import { JobsView } from "./views/jobs.js";
+import { NoteView } from "./views/note.js";
 import { SearchView } from "./views/search.js";
 import { SystemView } from "./views/system.js";
 import { TagsView } from "./views/tags.js";
 
 const VIEWS = [
   [/^\/$/, SearchView],
+  [/^\/d\/([^/]+)$/, DocumentView],
+  [/^\/n\/([^/]+)$/, NoteView],
   [/^\/documents$/, DocumentsView],
   [/^\/tags$/, TagsView],
   [/^\/duplicates$/, DuplicatesView],

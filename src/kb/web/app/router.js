@@ -7,7 +7,7 @@ const here = () => ({ path: location.pathname, query: new URLSearchParams(locati
 /** {path, query} of the address. */
 export const route = signal(here());
 
-/** Functions that may keep the person here, such as a note that is not saved: each returns false to stay. */
+/** Functions that may keep the person here, such as a note that is not saved: each returns or resolves to false to stay. */
 const guards = new Set();
 
 /** Ask `mayLeave` before the view changes. Returns a function that takes the question back. */
@@ -21,15 +21,48 @@ export function navigate(url, { replace = false } = {}) {
   const target = new URL(url, location.origin);
   if (target.href === location.href) return;
   const leaves = target.pathname !== location.pathname;
-  if (leaves && ![...guards].every((mayLeave) => mayLeave())) return;
-  history[replace ? "replaceState" : "pushState"](null, "", target);
+  const go = () => {
+    history[replace ? "replaceState" : "pushState"](null, "", target);
+    show();
+    if (leaves) window.scrollTo(0, 0);
+  };
+  if (leaves && guards.size) mayGo().then((may) => may && go());
+  else go();
+}
+
+let shown = location.href;
+
+function show() {
+  shown = location.href;
   route.value = here();
-  if (leaves) window.scrollTo(0, 0);
+}
+
+/** Ask every guard, one question at a time. */
+let asking = false;
+async function mayGo() {
+  if (asking) return false;
+  asking = true;
+  try {
+    for (const mayLeave of guards) if (!(await mayLeave())) return false;
+    return true;
+  } finally {
+    asking = false;
+  }
+}
+
+/** The person went back or forward: where a guard is, its view stays until the answer is there. */
+async function followHistory() {
+  const wanted = location.href;
+  if (location.pathname === new URL(shown).pathname || !guards.size) return show();
+  history.pushState(null, "", shown);
+  if (!(await mayGo())) return;
+  history.replaceState(null, "", wanted);
+  show();
 }
 
 /** Follow the history, and every ordinary click on a link of this page. */
 export function start() {
-  addEventListener("popstate", () => (route.value = here()));
+  addEventListener("popstate", followHistory);
   document.addEventListener("click", (click) => {
     const link = click.target.closest?.("a[href]");
     const plain = click.button === 0 && !(click.metaKey || click.ctrlKey || click.shiftKey || click.altKey);

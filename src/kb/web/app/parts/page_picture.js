@@ -1,29 +1,42 @@
 // A page of the original as a picture, with the cited passage boxed.
 
 import { get, picture } from "../api.js";
-import { html, useEffect } from "../html.js";
+import { html, useEffect, useRef } from "../html.js";
 import { useLoad } from "../load.js";
 import { text } from "../strings.js";
 import { Loaded } from "./states.js";
 
 export const hasPages = (type) => type === "pdf" || type === "image";
 
-/** Page `page` of document `id`; `at` = {start, end} is boxed if it stands on this page. */
-export function PagePicture({ id, page, at, width = 1400 }) {
-  const image = useLoad((signal) => picture(`/documents/${id}/pages/${page}/image`, { width }, { signal }), [id, page, width]);
+/**
+ * Page `page` of document `id`; `at` = {start, end} is boxed if it stands on this page, anew for each `revision`.
+ * `reveal` scrolls to the box; `whenInexact` is shown where only the page is known.
+ */
+export function PagePicture({ id, page, at, width = 1400, revision, reveal = false, whenInexact }) {
+  const image = useLoad(
+    async (signal) => ({ page, url: await picture(`/documents/${id}/pages/${page}/image`, { width }, { signal }) }),
+    [id, page, width],
+  );
   const asked = at?.start !== undefined;
   const boxes = useLoad(
     async (signal) => (asked ? get(`/documents/${id}/pages/${page}/boxes`, { start: at.start, end: at.end }, { signal }) : null),
-    [id, page, at?.start, at?.end],
+    [id, page, at?.start, at?.end, revision],
   );
-  useEffect(() => () => image.data && URL.revokeObjectURL(image.data), [image.data]);
+  const sheet = useRef();
+  const view = boxes.data?.page === image.data?.page ? boxes.data : null;
+  const scroll = () => {
+    const box = reveal && sheet.current?.querySelector(".box");
+    if (box && box.getBoundingClientRect().bottom > innerHeight) box.scrollIntoView({ block: "center" });
+  };
+  useEffect(() => () => image.data && URL.revokeObjectURL(image.data.url), [image.data]);
+  useEffect(scroll, [view]);
   return html`<${Loaded} load=${image}>
-    ${(url) => html`<figure class="page">
-      <div class="sheet">
-        <img src=${url} alt=${text.pageAlt(page)} />
-        ${boxes.data && html`<${Boxes} view=${boxes.data} />`}
+    ${(drawn) => html`<figure class="page">
+      <div class="sheet" ref=${sheet}>
+        <img src=${drawn.url} alt=${text.pageAlt(drawn.page)} onLoad=${scroll} />
+        ${view && html`<${Boxes} view=${view} />`}
       </div>
-      ${boxes.data && !boxes.data.exact && html`<figcaption class="muted">${text.pageOnly}</figcaption>`}
+      ${view && !view.exact && html`<figcaption class="muted">${text.pageOnly} ${whenInexact}</figcaption>`}
     </figure>`}
   <//>`;
 }

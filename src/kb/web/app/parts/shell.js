@@ -47,7 +47,7 @@ export function Shell({ children }) {
     n: () => navigate("/n/new"),
     "?": () => (helpShown.value = true),
     Escape: () => (document.activeElement === field.current ? field.current.blur() : path !== "/" && history.back()),
-  }, [path]);
+  }, [path], true);
   return html`
     <a class="skip" href="#content">${text.skip}</a>
     <header class="top">
