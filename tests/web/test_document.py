@@ -73,6 +73,31 @@ def test_a_link_without_a_page_finds_the_page_of_the_passage(http: Http, tab: Ta
     expect(page.locator(".box")).to_have_count(1)
 
 
+def test_where_only_the_page_is_known_it_says_so_and_reads_again(http: Http, tab: Tab) -> None:
+    document = added(http, "lapwing.pdf", pdf(["Lapwingham cover", "Lapwingham tide gauge"]))
+    page = tab.open(f"/d/{document}?page=1&{at(anchor(http, 'lapwingham tide', document))}")  # it stands on page 2
+    expect(page.get_by_text("where exactly is not known")).to_be_visible()
+    expect(page.locator(".box")).to_have_count(0)
+    assert tab.violations() == []
+    with page.expect_response(re.compile("/reread$")) as asked:
+        page.get_by_role("button", name="Read again").click()
+    assert asked.value.request.post_data_json == {"pages": [1], "force_ocr": False}
+    assert http.ended(asked.value.json()["job_id"])["status"] == "completed"
+
+
+def test_a_citation_quotes_the_passage_and_leads_back_to_it(http: Http, engine_url: str, open_tab: OpenTab) -> None:
+    document = added(http, "curlew.txt", b"Before it.\n\nCurlewby mill grinds\nbarley only.\n\nAfter it.")
+    tab = open_tab(engine_url, permissions=["clipboard-read", "clipboard-write"])
+    page = tab.open(f"/d/{document}?at=12-45")
+    page.get_by_role("button", name="Copy citation").click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    link = f"{engine_url}/d/{document}?at=12-45"
+    assert copied == f"> Curlewby mill grinds\n> barley only.\n>\n> [curlew.txt]({link})\n"
+    page.goto(link)
+    assert page.locator("mark.cited").text_content() == "Curlewby mill grinds\nbarley only."
+
+
 def test_page_900_of_a_thousand_shows_within_half_a_second(http: Http, tab: Tab) -> None:
     document = added(http, "thousand.pdf", pdf([f"Oxlip census sheet {number}" for number in range(1, 1001)]))
     tab.open("/")
@@ -276,7 +301,7 @@ def test_nothing_of_a_document_runs(http: Http, tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_every_section_is_open_to_all_and_fits_a_telephone(
+def test_every_section_is_open_to_all_and_fits_a_narrow_window(
     http: Http, engine_url: str, open_tab: OpenTab, scheme: str
 ) -> None:
     long = "Sneezewort" * 40
@@ -286,7 +311,7 @@ def test_every_section_is_open_to_all_and_fits_a_telephone(
         http, f"{long[:150]}.txt", f"{long}\n\nSneezewort acre".encode(), [("tags", long[:150]), ("tags", "b")]
     )
     note = http.add_note(f"{long}\n\n- Sneezewort\n\n| {long} | b |\n|---|---|\n| c | {long} |", title="Sneezewort")
-    tab = open_tab(engine_url, color_scheme=scheme, viewport={"width": 360, "height": 740})
+    tab = open_tab(engine_url, color_scheme=scheme, viewport={"width": 320, "height": 640})  # 1280 px at 400%
     for document, shows in (
         (scan, ("original", "text", "passages", "ledger")),
         (image, ("original", "ledger")),
@@ -298,4 +323,4 @@ def test_every_section_is_open_to_all_and_fits_a_telephone(
             expect(page.locator("main section").first).to_be_visible()
             expect(page.get_by_text("Loading…")).to_have_count(0)
             assert tab.violations() == [], show
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360, (document, show)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, (document, show)

@@ -308,7 +308,7 @@ def test_large_and_nasty_texts_stay_quick(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize("width", [320, 1440])
 def test_every_state_is_open_to_all(http: Http, engine_url: str, open_tab: OpenTab, scheme: str, width: int) -> None:
     long = "Butterbur" * 30
     note = http.add_note(
