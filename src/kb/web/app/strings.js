@@ -221,7 +221,6 @@ export const text = {
   noDuplicates: "No two notes say nearly the same",
   versionOf: (version) => `version ${version}`,
   useText: "Use this text",
-  difference: "Where they differ",
   mergedText: "Text of the merged note",
   mergeInto: (title) => `Merge into “${title}”`,
   mergeHint: (title) => `“${title}” is removed.`,

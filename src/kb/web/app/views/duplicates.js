@@ -4,6 +4,7 @@ import { get, post } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { useLoad } from "../load.js";
 import { text } from "../strings.js";
+import { Compare } from "../parts/compare.js";
 import { TagLinks, Time } from "../parts/labels.js";
 import { Empty, Loaded } from "../parts/states.js";
 import { complain, say } from "../parts/toast.js";
@@ -59,13 +60,13 @@ function Merge({ a, b, done }) {
       setBusy(false);
     }
   };
-  const side = (note) => html`<section>
+  const about = (note) => html`<section>
     <h2><a href="/n/${note.id}" dir="auto">${note.title}</a></h2>
     <p class="facts"><span>${text.versionOf(note.version)}</span> <${Time} at=${note.updated_at ?? note.created_at} /> <${TagLinks} tags=${note.tags} /></p>
-    <div class="text note-text" dir="auto">${note.text}</div>
     <button onClick=${() => setMerged(note.text)}>${text.useText}</button>
   </section>`;
-  return html`<div class="sides">${side(a)} ${side(b)}</div>
+  return html`<div class="sides">${about(a)} ${about(b)}</div>
+    <${Compare} before=${a.text} after=${b.text} names=${[a.title, b.title]} />
     <div class="field">
       <label for="merged-${a.id}-${b.id}">${text.mergedText}</label>
       <textarea id="merged-${a.id}-${b.id}" rows="6" dir="auto" value=${merged} onInput=${(input) => setMerged(input.target.value)}></textarea>
