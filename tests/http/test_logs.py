@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from kb.http.logs import JsonLines, TextLines, new_request_id
+from kb.http.guard import new_request_id
+from kb.http.logs import JsonLines, TextLines
 from support import EngineProcess, Http, StartEngine
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from kb import __version__
 from kb.api import (
@@ -24,13 +24,13 @@ from kb.api import (
 )
 from kb.api.dependencies import KEY
 from kb.api.follow import stream_slots
-from kb.api.limits import BodyLimit
+from kb.api.limits import MAX_BODY
 from kb.api.metrics import Metrics
 from kb.api.uploads import upload_slots
 from kb.core.settings import Settings
 from kb.engine.engine import Engine
 from kb.http.access import Gate
-from kb.http.guard import Guard
+from kb.http.guard import BodyLimit, Guard
 
 PREFIX = "/api/v1"
 
@@ -46,13 +46,12 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     app.state.uploads = upload_slots()
     app.state.turns = views.Turns()
     app.state.metrics = Metrics(engine, streams=app.state.streams, uploads=app.state.uploads)
-    return Guard(
-        BodyLimit(app), Gate.of_engine(settings), needs_key, app.state.metrics.answered, app.state.tickets.opens
-    )
 
+    def is_open(scope: Scope) -> bool:
+        return scope["method"] == "GET" and (pages.is_open(scope["path"]) or app.state.tickets.opens(scope))
 
-def needs_key(method: str, path: str) -> bool:
-    return method != "GET" or not pages.is_open(path)
+    limited = BodyLimit(app, MAX_BODY, but_for=f"{PREFIX}/jobs")
+    return Guard(limited, Gate.of_engine(settings), is_open, app.state.metrics.answered)
 
 
 def openapi_document() -> dict[str, Any]:

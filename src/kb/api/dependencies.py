@@ -1,4 +1,4 @@
-"""What every file of routes needs: the engine, the media type of a body, and the descriptions of errors."""
+"""What every file of routes needs: the engine, and the descriptions of errors."""
 
 from typing import Annotated, Any
 
@@ -18,11 +18,6 @@ EngineOf = Annotated[Engine, Depends(the_engine)]
 # For the OpenAPI document only: the guard has checked the key before any route is reached.
 KEY = Security(HTTPBearer(auto_error=False, scheme_name="key", description="Needed when `KB_API_KEY` is set."))
 Ref = Annotated[str, Path(description="Integer id or uid of a document.", max_length=200)]
-
-
-def content_type(request: Request) -> str:
-    """The media type of the body without its parameters; empty when none was sent."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 ERROR_SCHEMA: dict[str, Any] = {

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Query, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from kb.core import times
@@ -27,6 +27,11 @@ from kb.core.values import (
 from kb.engine.bulk import BulkChange
 
 MAX_ID = 2**63 - 1
+
+
+def content_type(request: Request) -> str:
+    """The media type of the body without its parameters; empty when none was sent."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def real_text(text: str) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from kb.api.dependencies import EngineOf, content_type, errors
+from kb.api.dependencies import EngineOf, errors
 from kb.api.responses import Answer
-from kb.api.schemas import SearchBody
+from kb.api.schemas import SearchBody, content_type
 from kb.core.errors import InvalidRequest
 from kb.core.values import SearchAnswer
 

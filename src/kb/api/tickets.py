@@ -60,8 +60,8 @@ class Tickets:
         return Ticket(url, stamp(datetime.now(UTC) + timedelta(seconds=SECONDS)))
 
     def opens(self, scope: Scope) -> bool:
-        """Whether the request came with a ticket, which is used up by it. The routes do not see the ticket."""
-        if scope["type"] != "http" or scope["method"] != "GET" or not OWN.match(scope["path"]):
+        """Whether a GET request came with a ticket, which is used up by it. The routes do not see the ticket."""
+        if not OWN.match(scope["path"]):
             return False
         query, named, secret = scope["query_string"].rpartition(PARAMETER)
         if not named or (query and not query.endswith(b"&")):

@@ -2,8 +2,10 @@
 
 import logging
 import time
+import uuid
 from collections.abc import Callable
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -11,7 +13,7 @@ from starlette.websockets import WebSocket
 from kb import __version__
 from kb.core.errors import KBError
 from kb.http.access import Gate
-from kb.http.logs import new_request_id, request_id
+from kb.http.logs import request_id
 
 log = logging.getLogger(__name__)
 
@@ -19,27 +21,18 @@ VERSION = __version__.encode()
 STARTS = ("http.response.start", "websocket.http.response.start")
 UPLOADS = "/uploads/"  # of the MCP server; the rest of the address is a secret
 
-NeedsKey = Callable[[str, str], bool]  # method, path
-Opens = Callable[[Scope], bool]  # whether the request has a ticket, which takes the place of the key
+IsOpen = Callable[[Scope], bool]  # whether the request needs no key
 Answered = Callable[[str, int, float], None]  # method, status, seconds
 
 
 class Guard:
     """An application behind its gate. Each request gets an id and a line in the log, each answer names the version."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        gate: Gate,
-        needs_key: NeedsKey,
-        answered: Answered | None = None,
-        opens: Opens = lambda _: False,
-    ) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, is_open: IsOpen, answered: Answered | None = None) -> None:
         self._app = app
         self._gate = gate
-        self._needs_key = needs_key
+        self._is_open = is_open
         self._answered = answered
-        self._opens = opens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -64,7 +57,7 @@ class Guard:
 
         try:
             self._gate.check_place(headers)
-            if not self._opens(scope) and self._needs_key(method, path):
+            if not self._is_open(scope):
                 self._gate.check_key(headers)
             await self._app(scope, receive, marked)
         except KBError as error:
@@ -78,6 +71,34 @@ class Guard:
             log.info("%s %s %d %.1f ms", method, shown, status, took * 1000)
             if self._answered is not None:
                 self._answered(method, status, took)
+
+
+class BodyLimit:
+    """An application that refuses a body as soon as it is too large, but for one path that measures it itself."""
+
+    def __init__(self, app: ASGIApp, most: int, but_for: str) -> None:
+        self._app = app
+        self._most = most
+        self._but_for = but_for
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._most:
+                # Of the framework's own kind, since it would take any other for a body that cannot be read.
+                raise HTTPException(413, f"The request's body is larger than {self._most // 2**20} MB.")
+            return message
+
+        await self._app(scope, receive if scope["path"] == self._but_for else limited, send)
+
+
+def new_request_id(given: str) -> str:
+    """The client's own id if it is short and alphanumeric, else a new one."""
+    return given if given.isascii() and given.isalnum() and len(given) <= 64 else uuid.uuid4().hex[:12]
 
 
 def refusal(error: KBError) -> Response:

@@ -7,18 +7,12 @@ method, path, status and time.
 import json
 import logging
 import sys
-import uuid
 from contextvars import ContextVar
 
 from kb.core.settings import Settings
 from kb.core.times import now
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-
-
-def new_request_id(given: str) -> str:
-    """The client's own id if it is short and alphanumeric, else a new one."""
-    return given if given.isascii() and given.isalnum() and len(given) <= 64 else uuid.uuid4().hex[:12]
 
 
 class TextLines(logging.Formatter):

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Scope
 
 from kb import __version__
 from kb.client.endpoint import Endpoint
@@ -66,12 +67,13 @@ def create_app(settings: Settings) -> Guard:
 
     handlers = {HTTPException: http_failure, KBError: kb_failure}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    return Guard(app, Gate.of_mcp(settings), needs_key)
+    return Guard(app, Gate.of_mcp(settings), is_open)
 
 
-def needs_key(_method: str, path: str) -> bool:
-    """Whether a path needs the key: an upload address is a secret itself."""
-    return path != "/health" and not path.startswith(UPLOADS)
+def is_open(scope: Scope) -> bool:
+    """Whether a request needs no key: an upload address is a secret itself."""
+    path: str = scope["path"]
+    return path == "/health" or path.startswith(UPLOADS)
 
 
 async def health(settings: Settings, _request: Request) -> Response:
