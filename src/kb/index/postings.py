@@ -20,7 +20,7 @@ from kb.core.lru import LruCache
 from kb.index.chunk_index import Snapshot
 from kb.index.kernels import kernels
 from kb.store.backend import Postings, Transaction
-from kb.store.stored import HIGHEST_ID
+from kb.store.rows import HIGHEST_ID
 
 HELD_POSTINGS = 50_000_000  # of 6 bytes each
 RESOLVED_POSTINGS = 40_000_000  # of some 15 bytes each

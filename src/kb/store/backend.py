@@ -21,12 +21,6 @@ Listener = Callable[[Sequence[Change]], None]
 Vector = NDArray[np.float32]
 
 
-def listed(values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
-    """The placeholders for `IN (...)`, and their parameters. SQLite prepares one statement per number of values."""
-    params = {f"v{number}": value for number, value in enumerate(values)}
-    return ", ".join(f":{name}" for name in params), params
-
-
 @dataclass(frozen=True, slots=True)
 class Postings:
     """Where one term occurs: chunk ids, ascending, and how often in each."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from kb.core.metadata import shown
 from kb.core.values import Anchor, Chunk, Explanation, Hit
 from kb.core.wire import made
-from kb.store.backend import Database, Row, Transaction, Vector, listed
-from kb.store.stored import HIGHEST_ID, checked_id, readable
+from kb.store.backend import Database, Row, Transaction, Vector
+from kb.store.rows import HIGHEST_ID, checked_id, listed, readable
 
 log = logging.getLogger(__name__)
 

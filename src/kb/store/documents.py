@@ -15,8 +15,8 @@ from kb.core.metadata import shown
 from kb.core.status import DocumentCounts
 from kb.core.times import now
 from kb.core.values import DocType, Document, Filter, Json, LedgerEntry, Method, TagCount
-from kb.store.backend import Row, Transaction, listed
-from kb.store.stored import checked_id, from_row, readable
+from kb.store.backend import Row, Transaction
+from kb.store.rows import checked_id, from_row, listed, readable
 
 FIND = "SELECT * FROM published WHERE {column} = :ref"
 TEXT = "SELECT text FROM document_texts WHERE document_id = :id"

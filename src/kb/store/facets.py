@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from kb.store.backend import Transaction, listed
+from kb.store.backend import Transaction
+from kb.store.rows import listed
 
 KINDS = "SELECT id, doc_type, substr(created_at, 1, 7) FROM published"
 TAGS = "SELECT t.document_id, t.tag FROM tags t JOIN published d ON d.id = t.document_id"

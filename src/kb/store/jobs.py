@@ -11,7 +11,7 @@ from kb.core.status import QueueCounts
 from kb.core.times import now, seconds_between, stamp
 from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json
 from kb.store.backend import Row, Transaction
-from kb.store.stored import from_row, readable
+from kb.store.rows import from_row, readable
 
 MAX_CRASHES = 5  # of the whole engine while one job ran: more than a person or a power cut causes in a row
 

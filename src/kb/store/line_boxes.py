@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from kb.core.values import LineBoxes
 from kb.store.backend import Transaction
-from kb.store.stored import readable
+from kb.store.rows import readable
 
 ADD = """
 INSERT INTO line_boxes (document_id, page, start_at, width, height, lines)

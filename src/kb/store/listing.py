@@ -20,9 +20,9 @@ from kb.core.values import (
     Order,
     Sort,
 )
-from kb.store.backend import Row, Transaction, listed
+from kb.store.backend import Row, Transaction
 from kb.store.documents import RECENT, as_documents, filtered, find, ledger_of, tags_of
-from kb.store.stored import from_row, readable
+from kb.store.rows import from_row, listed, readable
 
 SORT_BY: dict[Sort, tuple[str, Order]] = {
     "recent": (RECENT, "desc"),

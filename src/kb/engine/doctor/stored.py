@@ -12,7 +12,7 @@ from kb.ingest.reindex import Reindexer
 from kb.store import chunks, health, jobs
 from kb.store.backend import Database, Mender, Salvage, Transaction
 from kb.store.originals import Originals
-from kb.store.stored import checked_id
+from kb.store.rows import checked_id
 
 NAMED = 5  # things of one kind that a message lists
 RESTORE_OR_REPLACE = "Restore a backup, or delete those documents and add them again."

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import lengths_of, starts_of
 from kb.store.backend import Postings
+from kb.store.rows import HIGHEST_ID, readable
 from kb.store.sqlite import checksums
-from kb.store.stored import HIGHEST_ID, readable
 
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
 POSTINGS = "SELECT group_concat(doc, ' ') FROM temp.chunks_fts_terms WHERE term = ?"

@@ -19,9 +19,8 @@ from kb.core.values import DOC_TYPES
 from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
 from kb.store.sqlite import checksums, schema
-from kb.store.sqlite.connection import connect, copy_into, translated
+from kb.store.sqlite.connection import SQLiteTransaction, connect, copy_into, translated
 from kb.store.sqlite.schema import MIGRATIONS
-from kb.store.sqlite.transaction import SQLiteTransaction
 
 log = logging.getLogger(__name__)
 

@@ -19,10 +19,9 @@ import numpy as np
 
 from kb.store.backend import Salvage, Vector
 from kb.store.sqlite import checksums
-from kb.store.sqlite.connection import connect, translated
+from kb.store.sqlite.connection import SQLiteTransaction, connect, translated
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import Segment, migrate
-from kb.store.sqlite.transaction import SQLiteTransaction
 
 # Tables that may lose rows. Unreadable jobs are dropped: without a queue, nothing could be added at all.
 EXPENDABLE = {"chunks", "jobs", "meta", "line_boxes"}

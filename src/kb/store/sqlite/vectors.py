@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from kb.core.errors import damaged
 from kb.store.backend import Vector
+from kb.store.rows import readable
 from kb.store.sqlite import checksums
 from kb.store.sqlite.fulltext import made_anew, parsed
-from kb.store.stored import readable
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,9 @@
-"""Values read from the database are input: a damaged one raises an error that says what to do."""
+"""What the SQL of this package shares: placeholders, and checks of what is read.
 
-from collections.abc import Iterator
+Values read from the database are input: a damaged one raises an error that says what to do.
+"""
+
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,6 +16,12 @@ Value = TypeVar("Value")
 # Arrays have 32 bits for every id up to the highest, so at most a gigabyte. A damaged or crafted file may have higher
 # ids.
 HIGHEST_ID = 2**28 - 1
+
+
+def listed(values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """The placeholders for `IN (...)`, and their parameters. SQLite prepares one statement per number of values."""
+    params = {f"v{number}": value for number, value in enumerate(values)}
+    return ", ".join(f":{name}" for name in params), params
 
 
 @contextmanager
