@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import pytest
 
 from kb.core import status, values
-from kb.core.values import Accepted, Anchor, Chunk, Filter, Hit, Job, LedgerEntry, SearchAnswer
+from kb.core.values import EVERYTHING, Accepted, Anchor, Chunk, Filter, Hit, Job, LedgerEntry, SearchAnswer
 from kb.core.wire import wire
 
 NOUNS = [
@@ -89,9 +89,9 @@ def test_a_job_knows_whether_it_has_ended(status: values.JobStatus, ended: bool)
 
 
 def test_a_filter_knows_when_it_asks_for_nothing() -> None:
-    assert Filter().is_empty
-    assert not Filter(tags=("a",)).is_empty
-    assert not Filter(created_before="2026-01-01T00:00:00Z").is_empty
+    assert Filter() == EVERYTHING
+    assert Filter(tags=("a",)) != EVERYTHING
+    assert Filter(created_before="2026-01-01T00:00:00Z") != EVERYTHING
 
 
 def test_a_chunk_over_the_wire_has_its_anchor() -> None:

@@ -250,10 +250,6 @@ class Filter:
     created_after: str | None = None  # inclusive
     created_before: str | None = None  # exclusive
 
-    @property
-    def is_empty(self) -> bool:
-        return self == EVERYTHING
-
 
 EVERYTHING = Filter()
 

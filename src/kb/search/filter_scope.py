@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero
 from kb.core.lru import VersionedCache
-from kb.core.values import Filter
+from kb.core.values import EVERYTHING, Filter
 from kb.index.chunk_index import DocOrds, Snapshot
 from kb.index.kernels import Rows
 from kb.store import documents
@@ -108,7 +108,7 @@ class Scopes:
         kept = self._kept.at((snapshot.version, changes))
         if (known := kept.get(condition)) is not None:
             return known
-        if condition.is_empty:
+        if condition == EVERYTHING:
             scope = Scope.unfiltered(snapshot)
             if scope.is_everything:  # takes no time to make
                 return scope
