@@ -30,7 +30,7 @@ from kb.cli.transport import SocketClient
 from kb.client.endpoint import Endpoint
 from kb.core.errors import KBError
 from kb.core.settings import Settings
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.ingest.extract.pdf import laid_open
 
 COVERED = 0.97  # of a passage's letters

@@ -19,7 +19,7 @@ from kb.client.calls import Call, Calls
 from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import Unavailable
 from kb.core.settings import Settings
-from kb.core.values import Json
+from kb.core.types import Json
 
 ADDRESS = re.compile(r"listens on (http://\S+)")
 START_SECONDS = 600  # a million chunks take their time to load

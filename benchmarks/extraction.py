@@ -27,7 +27,7 @@ from kb.cli.transport import SocketClient
 from kb.client.endpoint import Endpoint
 from kb.core.errors import KBError
 from kb.core.settings import Settings
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.ingest.sandbox.process import resident
 
 MEMORY_GOAL_MB = 1536  # beyond what the engine takes with its model loaded

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kb.client.calls import Call, Calls, FileUpload, multipart
-from kb.core.values import Json
+from kb.core.types import Json
 
 
 class Described(Calls[Call]):

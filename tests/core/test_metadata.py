@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kb.core.metadata import MAX_BYTES, MAX_DEPTH, OMITTED, excess, fitted, read, shown, size_of
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.budget import SEARCH_BYTES, compact, fitting
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kb.embedding.batcher import BATCH_TOKENS, Bulk, Ids, Vectors
+from kb.embedding.batcher import BATCH_TOKENS, BulkEmbedder, Ids, Vectors
 from kb.embedding.priority import Priority
 
 LONG = BATCH_TOKENS - 8  # too long to share a batch
@@ -36,12 +36,12 @@ def stream() -> Stream:
 
 
 @pytest.fixture
-def bulk(stream: Stream) -> Bulk:
-    return Bulk([stream], stream, 1, Priority())
+def bulk(stream: Stream) -> BulkEmbedder:
+    return BulkEmbedder([stream], stream, 1, Priority())
 
 
 @pytest.fixture
-def held(stream: Stream, bulk: Bulk) -> Stream:
+def held(stream: Stream, bulk: BulkEmbedder) -> Stream:
     """A stream that is busy until it may go."""
     stream.go.clear()
     bulk.submit([text(0, LONG)])
@@ -54,19 +54,19 @@ def text(first: int, length: int) -> list[int]:
     return [first] * length
 
 
-def test_vectors_come_in_the_order_of_the_texts(bulk: Bulk) -> None:
+def test_vectors_come_in_the_order_of_the_texts(bulk: BulkEmbedder) -> None:
     lengths = [5, LONG, 1, 40, 39, 200, 8, 7, 120, 2]
     vectors = bulk.submit([text(number, length) for number, length in enumerate(lengths)]).result(10)
     assert vectors[:, 0].tolist() == list(range(10))
 
 
-def test_nothing_is_done_at_once(bulk: Bulk) -> None:
+def test_nothing_is_done_at_once(bulk: BulkEmbedder) -> None:
     assert bulk.submit([]).result(0).shape == (0, 1)
 
 
 def test_every_stream_works_at_the_same_time() -> None:
     streams = [Stream(), Stream()]
-    bulk = Bulk(streams, Stream(), 1, Priority())
+    bulk = BulkEmbedder(streams, Stream(), 1, Priority())
     for stream in streams:
         stream.go.clear()
     done = bulk.submit([text(1, LONG), text(2, LONG), text(3, LONG)])
@@ -79,7 +79,7 @@ def test_every_stream_works_at_the_same_time() -> None:
 def test_a_single_text_gets_all_cores_unless_somebody_asks_questions() -> None:
     stream, whole = Stream(), Stream()
     priority = Priority()
-    bulk = Bulk([stream], whole, 1, priority)
+    bulk = BulkEmbedder([stream], whole, 1, priority)
     bulk.submit([text(1, 50)]).result(10)
     assert (stream.batches, whole.batches) == ([], [[50]])
     bulk.submit([text(1, LONG), text(2, LONG)]).result(10)
@@ -90,28 +90,28 @@ def test_a_single_text_gets_all_cores_unless_somebody_asks_questions() -> None:
     assert (stream.batches, whole.batches) == ([[LONG], [50]], [[50], [LONG]])
 
 
-def test_short_texts_of_several_callers_share_a_batch(bulk: Bulk, held: Stream) -> None:
+def test_short_texts_of_several_callers_share_a_batch(bulk: BulkEmbedder, held: Stream) -> None:
     callers = [bulk.submit([text(number, 30 + number)]) for number in range(3)]
     held.go.set()
     assert [done.result(10)[0, 0] for done in callers] == [0, 1, 2]
     assert [sorted(batch) for batch in held.batches] == [[30, 31, 32]]
 
 
-def test_texts_of_unlike_length_do_not_share_a_batch(bulk: Bulk, held: Stream) -> None:
+def test_texts_of_unlike_length_do_not_share_a_batch(bulk: BulkEmbedder, held: Stream) -> None:
     done = bulk.submit([text(1, 64), text(2, 8), text(3, 60), text(4, 7)])
     held.go.set()
     done.result(10)
     assert held.batches == [[64, 60], [8, 7]]
 
 
-def test_a_batch_is_never_larger_than_its_bound(bulk: Bulk, held: Stream) -> None:
+def test_a_batch_is_never_larger_than_its_bound(bulk: BulkEmbedder, held: Stream) -> None:
     done = bulk.submit([text(1, 64)] * 9)
     held.go.set()
     done.result(10)
     assert [len(batch) * 64 <= BATCH_TOKENS for batch in held.batches] == [True] * 3
 
 
-def test_callers_take_turns(bulk: Bulk, held: Stream) -> None:
+def test_callers_take_turns(bulk: BulkEmbedder, held: Stream) -> None:
     book = bulk.submit([text(1, LONG)] * 3)
     note = bulk.submit([text(2, LONG - 40)])
     held.go.set()
@@ -120,7 +120,7 @@ def test_callers_take_turns(bulk: Bulk, held: Stream) -> None:
     assert held.batches == [[LONG], [LONG - 40], [LONG], [LONG]]
 
 
-def test_what_goes_wrong_reaches_those_whose_it_is_and_nobody_else(bulk: Bulk, held: Stream) -> None:
+def test_what_goes_wrong_reaches_those_whose_it_is_and_nobody_else(bulk: BulkEmbedder, held: Stream) -> None:
     wrong = bulk.submit([text(-1, LONG), text(5, 10), text(6, 11)])
     right = bulk.submit([text(7, LONG)])
     held.go.set()
@@ -132,7 +132,7 @@ def test_what_goes_wrong_reaches_those_whose_it_is_and_nobody_else(bulk: Bulk, h
 
 
 def test_work_of_many_threads_is_not_mixed_up() -> None:
-    bulk = Bulk([Stream(), Stream(), Stream()], Stream(), 1, Priority())
+    bulk = BulkEmbedder([Stream(), Stream(), Stream()], Stream(), 1, Priority())
     found: dict[int, list[float]] = {}
 
     def submit(caller: int) -> None:

@@ -30,7 +30,7 @@ class Shelf:
         live.load(self.database)
         catalogue = Catalogue(self.database, Publisher(self.database, live), Originals(folder, 2**20))
         self.queue = Queue(self.database)
-        self.bulk = Bulk(self.database, catalogue, self.queue, self.queue.changed)
+        self.bulk = Bulk(self.database, catalogue, self.queue)
 
     def add(self, *tags: str) -> int:
         with self.database.write() as tx:

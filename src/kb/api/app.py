@@ -50,7 +50,7 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     def is_open(scope: Scope) -> bool:
         return scope["method"] == "GET" and (pages.is_open(scope["path"]) or app.state.tickets.opens(scope))
 
-    limited = BodyLimit(app, MAX_BODY, but_for=f"{PREFIX}/jobs")
+    limited = BodyLimit(app, MAX_BODY, f"{PREFIX}/jobs")
     return Guard(limited, Gate.of_engine(settings), is_open, app.state.metrics.answered)
 
 

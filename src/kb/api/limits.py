@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from kb.core.errors import Unavailable
 
 MAX_BODY = 8 * 2**20  # a note of 1 MB with every character escaped fits; files have their own limit
 
 
+@dataclass
 class Slots:
     """A number of things at a time: one more is refused at once. Used from the event loop only, without a lock."""
 
-    def __init__(self, most: int, refusal: str) -> None:
-        self._most = most
-        self._refusal = refusal
-        self.taken = 0
+    _most: int
+    _refusal: str
+    taken: int = 0
 
     @contextmanager
     def held(self) -> Iterator[None]:

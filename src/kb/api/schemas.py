@@ -9,13 +9,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from kb.core import times
 from kb.core.errors import InvalidRequest
 from kb.core.metadata import excess
+from kb.core.types import Json
 from kb.core.values import (
     DOC_TYPES,
     MAX_WAIT_SECONDS,
     DocType,
     Filter,
     JobStatus,
-    Json,
     LedgerState,
     Listing,
     Mode,

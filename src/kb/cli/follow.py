@@ -4,12 +4,12 @@ import time
 from typing import TYPE_CHECKING
 
 from kb.core.errors import Conflict, KBError, UnsupportedFormat
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kb.client.calls import Calls
-    from kb.core.values import Json
 
 # How long the engine may hold one request; for a longer job it is repeated.
 WAIT_SECONDS = 60
@@ -18,7 +18,7 @@ POLL_SECONDS = 0.25
 OUR_FAULT = ("internal", "crashed")
 
 
-def followed(client: "Calls[Json]", accepted: "Json", tell: "Callable[[Json], None] | None" = None) -> "Json":
+def followed(client: "Calls[Json]", accepted: Json, tell: "Callable[[Json], None] | None" = None) -> Json:
     """Wait for the job of an addition. Return its answer; that of a failed job has its `error`."""
     answer = dict(accepted)
     job: Json | None = None
@@ -38,7 +38,7 @@ def followed(client: "Calls[Json]", accepted: "Json", tell: "Callable[[Json], No
     return answer
 
 
-def exit_code(answer: "Json") -> int:
+def exit_code(answer: Json) -> int:
     """0 for what went well or is still under way; a failed job exits 5, 4 after a conflict, 1 when kb is to blame."""
     if answer["status"] == "failed":
         code = (answer.get("error") or {}).get("code")
@@ -48,7 +48,7 @@ def exit_code(answer: "Json") -> int:
     return Conflict.exit_code if answer["status"] == "cancelled" else 0
 
 
-def reason(answer: "Json") -> str:
+def reason(answer: Json) -> str:
     """One sentence for a job that did not complete."""
     if answer["status"] == "cancelled":
         return "the job was cancelled"

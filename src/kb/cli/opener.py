@@ -7,15 +7,15 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from kb.core.errors import NotFound, Unavailable
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 OPENER = "open" if sys.platform == "darwin" else "xdg-open"
 
 
-def open_original(client: "SocketClient", answer: "Json") -> None:
+def open_original(client: "SocketClient", answer: Json) -> None:
     """Open the file that it came from if it is here, otherwise a copy of the original."""
     if not answer["results"]:
         raise NotFound("Nothing was found, so there is nothing to open.")
@@ -40,7 +40,7 @@ def _open(target: str, otherwise: str) -> None:
         raise Unavailable(f"{OPENER} failed with exit code {done.returncode}; {otherwise}.")
 
 
-def _copy(client: "SocketClient", hit: "Json") -> str:
+def _copy(client: "SocketClient", hit: Json) -> str:
     # The program that opens it may still read it after we ended, so the copy stays until the system tidies up.
     folder = tempfile.mkdtemp(prefix="kb-")
     name = os.path.basename((hit["filename"] or f"note-{hit['document_id']}.md").replace("\\", "/"))

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from kb.cli.commands.table import COMMANDS
 
@@ -37,12 +37,11 @@ class Parser(argparse.ArgumentParser):
         raise InvalidRequest(f"{message}; see: {self.prog} --help")
 
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[Parser]
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # in quotes: it is generic for a type checker only
 Run = Callable[[argparse.Namespace], int]
 
 
-def command(commands: "Commands", name: str, run: Run, examples: str, *, json: bool = True) -> Parser:
+def command(commands: Commands, name: str, run: Run, examples: str, *, json: bool = True) -> Parser:
     """Declare a command; its examples are part of its help and of the reference page."""
     summary = COMMANDS[name].summary
     parser = commands.add_parser(

@@ -5,14 +5,12 @@ Failures are listed at the end, each with its reason. On a terminal, unchanged d
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kb.cli.options import INTERRUPTED, print_json
 from kb.cli.screen import Screen, one_line, plural
 from kb.core.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable, UnsupportedFormat
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "not tried": "dim"}
 
@@ -21,7 +19,7 @@ class TaskOutcome(NamedTuple):
     name: str
     state: str  # added, updated, unchanged, kept, queued, cancelled, failed, not tried
     detail: str
-    answer: "Json"  # the engine's, with what it belongs to
+    answer: Json  # the engine's, with what it belongs to
     exit_code: int = 0
 
 
@@ -29,7 +27,7 @@ class Task(NamedTuple):
     """One thing to do; a failure is raised."""
 
     name: str
-    about: "Json"  # what every answer about it says
+    about: Json  # what every answer about it says
     act: Callable[[], TaskOutcome]
 
 
@@ -120,7 +118,7 @@ class Report:
         return f"{plural(len(self.outcomes), self._noun)}: {told or 'nothing to do'}"
 
 
-def not_done(name: str, answer: "Json") -> TaskOutcome:
+def not_done(name: str, answer: Json) -> TaskOutcome:
     """The outcome of a job that did not complete."""
     from kb.cli.follow import exit_code, reason
 

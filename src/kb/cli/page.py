@@ -1,18 +1,14 @@
 """Addresses of the web page: a document, the place of a passage in it, a question."""
 
-from typing import TYPE_CHECKING
-
 from kb.core.endpoint import place
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 
 def page_url(path: str) -> str:
     return place().engine_url.rstrip("/") + path
 
 
-def passage_url(hit: "Json") -> str:
+def passage_url(hit: Json) -> str:
     """Where the page shows a search's result."""
     anchor = hit["anchor"]
     found = [f"page={anchor['page']}"] if "page" in anchor else []

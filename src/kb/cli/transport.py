@@ -12,14 +12,12 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from os import fstat, fsync, replace, unlink, urandom
 from os import open as os_open
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kb.client.calls import CONNECT_SECONDS, Call, Calls, multipart
 from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import InvalidRequest, NotFound, StorageFull
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 BLOCK = 2**18
 LONGEST_LINE = 2**16
@@ -47,13 +45,13 @@ class CutShortError(Exception):
     """The answer ended before it was complete."""
 
 
-class SocketClient(Calls["Json"]):
+class SocketClient(Calls[Json]):
     """Sends calls with the standard library alone."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
-    def send(self, call: Call) -> "Json":
+    def send(self, call: Call) -> Json:
         with _content(call) as content, self._connect() as connection:
             connection.settimeout(call.timeout)
             try:

@@ -14,11 +14,13 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
+from kb.core.types import Json
+
 if TYPE_CHECKING:
     # Creating the values costs a quarter of what `kb search` may take; the client only names their types.
     from typing import TypedDict, Unpack
 
-    from kb.core.values import DocType, JobStatus, Json, Mode, Order, Sort
+    from kb.core.values import DocType, JobStatus, Mode, Order, Sort
 
     class SearchOptions(TypedDict, total=False):
         top: int | None
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
         max_tokens: int | None
         explain: bool | None
 
-    class AddOptions(TypedDict, total=False):
+    class AddFields(TypedDict, total=False):
         title: str | None
         source_path: str | None
         replace_tags: bool | None
@@ -70,7 +72,7 @@ class Call(NamedTuple):
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    body: "Json | None" = None
+    body: Json | None = None
     upload: FileUpload | None = None
     wait: int = 0  # seconds that the engine may hold the answer back
     download: str | None = None  # the local file for the answer's bytes; the result has their number
@@ -101,9 +103,9 @@ class Calls(Generic[Result]):
         text: str,
         *,
         tags: Iterable[str] | None = None,
-        metadata: "Json | None" = None,
+        metadata: Json | None = None,
         wait: int = 0,
-        **options: "Unpack[AddOptions]",
+        **options: "Unpack[AddFields]",
     ) -> Result:
         body = _given(text=text, tags=None if tags is None else list(tags), metadata=metadata, **options)
         return self.send(Call("POST", f"{API}/jobs", _query(wait=wait or None), body, wait=wait))
@@ -114,10 +116,10 @@ class Calls(Generic[Result]):
         *,
         filename: str | None = None,
         tags: Iterable[str] | None = None,
-        metadata: "Json | None" = None,
+        metadata: Json | None = None,
         force_ocr: bool | None = None,
         wait: int = 0,
-        **options: "Unpack[AddOptions]",
+        **options: "Unpack[AddFields]",
     ) -> Result:
         fields = _query(
             **options,
@@ -223,7 +225,7 @@ def _path(*parts: object) -> str:
     return "/".join((API, *(quote(str(part), safe="", errors="backslashreplace") for part in parts)))
 
 
-def _given(**fields: object) -> "Json":
+def _given(**fields: object) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
 
 

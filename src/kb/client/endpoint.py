@@ -7,12 +7,12 @@ from urllib.parse import quote, urlsplit
 
 from kb import __version__
 from kb.core.errors import InvalidRequest, KBError, Unavailable, from_body
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.client.calls import Call
     from kb.core.endpoint import Place
     from kb.core.settings import Settings
-    from kb.core.values import Json
 
 MIN_ENGINE_VERSION = "3.0.0"
 
@@ -97,7 +97,7 @@ class Endpoint(NamedTuple):
         return Unavailable(message, url=self.url)
 
 
-def read_answer(endpoint: Endpoint, status: int, version: str | None, body: bytes, *, plain: bool = False) -> "Json":
+def read_answer(endpoint: Endpoint, status: int, version: str | None, body: bytes, *, plain: bool = False) -> Json:
     """The engine's answer as plain data, or the error that it carries. `version`: the header X-KB-Version."""
     try:
         answer = {"text": body.decode()} if plain and version and status < 400 else json.loads(body)

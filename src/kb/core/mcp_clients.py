@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.core.endpoint import reached
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.core.settings import Settings
-    from kb.core.values import Json
 
 
 class McpClient(NamedTuple):
@@ -69,28 +69,28 @@ def _codex() -> str:
     return os.path.join(os.environ.get("CODEX_HOME") or _home(".codex"), "config.toml")
 
 
-def _plain(url: str, key: str) -> "Json":
+def _plain(url: str, key: str) -> Json:
     return {"url": url} | _with_headers("headers", key)
 
 
-def _typed(url: str, key: str) -> "Json":
+def _typed(url: str, key: str) -> Json:
     return {"type": "http", "url": url} | _with_headers("headers", key)
 
 
-def _gemini(url: str, key: str) -> "Json":
+def _gemini(url: str, key: str) -> Json:
     return {"httpUrl": url} | _with_headers("headers", key)
 
 
-def _codex_entry(url: str, key: str) -> "Json":
+def _codex_entry(url: str, key: str) -> Json:
     return {"url": url} | _with_headers("http_headers", key)
 
 
-def _bridged(url: str, key: str) -> "Json":
+def _bridged(url: str, key: str) -> Json:
     entry = {"command": sys.executable, "args": ["-m", "kb.cli.main", "bridge", "--url", url]}
     return entry | ({"env": {"KB_MCP_API_KEY": key}} if key else {})
 
 
-def _with_headers(name: str, key: str) -> "Json":
+def _with_headers(name: str, key: str) -> Json:
     return {name: key_headers(key)} if key else {}
 
 

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from kb.core.sizes import readable_size
-from kb.core.values import Json
+from kb.core.types import Json
 
 MAX_DEPTH = 32  # an object or list inside another is one level more
 MAX_BYTES = 64 * 2**10  # as compact JSON in UTF-8

@@ -1,11 +1,10 @@
 """The values that all packages share, frozen. The REST API answers with the same values (`kb.core.wire`)."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
+from kb.core.types import Json
 from kb.core.wire import absent
-
-Json = dict[str, Any]
 
 DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"]
 JobKind = Literal["note", "file", "reindex", "bulk"]

@@ -31,7 +31,7 @@ LIKE = 0.75  # length of the shortest text of a batch, relative to the longest: 
 
 
 @dataclass(slots=True)
-class Work:
+class Submission:
     """The texts of one caller."""
 
     texts: Sequence[Ids]
@@ -48,7 +48,7 @@ class Work:
         return self.left.pop(at)
 
 
-class Bulk:
+class BulkEmbedder:
     """`streams` run in parallel; `whole` uses all cores for one text, and must not delay a query for long."""
 
     def __init__(self, streams: Sequence[Embed], whole: Embed, dimensions: int, priority: Priority) -> None:
@@ -56,7 +56,7 @@ class Bulk:
         self._streams = len(streams)
         self._idle = list(streams)
         self._whole = whole
-        self._waiting: deque[Work] = deque()
+        self._waiting: deque[Submission] = deque()
         self._priority = priority
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(streams), thread_name_prefix="embed")
@@ -64,7 +64,7 @@ class Bulk:
     def submit(self, texts: Sequence[Ids]) -> "Future[Vectors]":
         """Queue these texts. The future holds their vectors, in order."""
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-        work = Work(texts, np.empty((len(texts), self._dimensions), np.float32), order, len(texts))
+        work = Submission(texts, np.empty((len(texts), self._dimensions), np.float32), order, len(texts))
         if not texts:
             work.done.set_result(work.vectors)
             return work.done
@@ -85,7 +85,7 @@ class Bulk:
             with self._lock:
                 self._idle.append(stream)
 
-    def _next(self) -> list[tuple[Work, int]]:
+    def _next(self) -> list[tuple[Submission, int]]:
         """The next caller's longest text, and others of similar length while there is room; empty if none is left."""
         self._priority.give_way()
         with self._lock:
@@ -101,13 +101,13 @@ class Bulk:
             self._waiting = deque(work for work in self._waiting if work.left)
             return batch
 
-    def _lonely(self, batch: list[tuple[Work, int]]) -> bool:
+    def _lonely(self, batch: list[tuple[Submission, int]]) -> bool:
         """Whether this batch is the only work, and no search is expected."""
         with self._lock:
             alone = len(batch) == 1 and not self._waiting and len(self._idle) == self._streams - 1
             return alone and self._priority.is_quiet
 
-    def _run(self, stream: Embed, batch: list[tuple[Work, int]]) -> None:
+    def _run(self, stream: Embed, batch: list[tuple[Submission, int]]) -> None:
         try:
             vectors = stream([work.texts[number] for work, number in batch])
         except Exception as wrong:  # noqa: BLE001 - raised again by the futures
@@ -123,7 +123,7 @@ class Bulk:
         for work in finished:
             work.done.set_result(work.vectors)
 
-    def _fail(self, batch: list[tuple[Work, int]], wrong: Exception) -> None:
+    def _fail(self, batch: list[tuple[Submission, int]], wrong: Exception) -> None:
         """Fail every caller with a text in this batch, and drop what is left of their texts."""
         failed = []
         with self._lock:

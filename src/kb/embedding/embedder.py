@@ -16,7 +16,7 @@ import numpy as np
 
 from kb.core.errors import InvalidRequest, Unavailable
 from kb.core.lru import LruCache
-from kb.embedding.batcher import Bulk, rounded
+from kb.embedding.batcher import BulkEmbedder, rounded
 from kb.embedding.model import ModelFiles, Pooling, describe
 from kb.embedding.priority import Priority
 from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
@@ -90,7 +90,7 @@ class SentenceEmbedder:
         self._querying = Lock()  # guards `_pending`, and the runtime while it embeds a single text
         self._pending: PendingQuery | None = None
         streams = [partial(self._embedded, run) for run in runtime.streams]
-        self._bulk = Bulk(streams, partial(self._alone, runtime.whole), files.dimensions, priority)
+        self._bulk = BulkEmbedder(streams, partial(self._alone, runtime.whole), files.dimensions, priority)
         self.query_cache: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -26,7 +26,9 @@ class WarmingEmbedder:
     def __init__(self, model_dir: Path, priority: Priority) -> None:
         self._model_dir = model_dir
         self._priority = priority
-        self._files = model.describe(model_dir)
+        files = model.describe(model_dir)
+        self.name, self.fingerprint = files.name, files.fingerprint
+        self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
         self._loaded = threading.Event()
         self._embedder: SentenceEmbedder | None = None
         self.problem: str | None = None  # why it could not be loaded
@@ -34,22 +36,6 @@ class WarmingEmbedder:
     def start(self) -> None:
         """Load in a thread that is no daemon: the runtime aborts a process that ends in the middle of loading."""
         threading.Thread(target=self._load, name="load-model").start()
-
-    @property
-    def name(self) -> str:
-        return self._files.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self._files.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._files.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._files.max_tokens
 
     @property
     def ready(self) -> bool:

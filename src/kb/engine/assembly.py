@@ -78,7 +78,7 @@ class RunningEngine:
         pipeline = Pipeline(database, originals, sandbox, preparer, publisher, queue.changed)
         reindexer = Reindexer(database, preparer, publisher, queue.changed, recovery.fresh)
         catalogue = Catalogue(database, publisher, originals)
-        bulk = Bulk(database, catalogue, queue, queue.changed)
+        bulk = Bulk(database, catalogue, queue)
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": reindexer.run, "bulk": bulk.run}
         concurrency = {"small": small_concurrency()}
         self._worker = worker = Worker(
@@ -101,7 +101,7 @@ class RunningEngine:
             NoteEditor(database, preparer, publisher, live),
             Archives(database, originals),
             doctor,
-            Monitor(settings, database, originals, queue, embedder, preparer.budget, searcher, live),
+            Monitor(settings, database, originals, queue, embedder, preparer.budget, keywords, live),
             Views(database, originals, viewer, priority),
             database,
             publisher,

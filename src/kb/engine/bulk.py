@@ -7,11 +7,11 @@ it goes on with the same documents, and changing one twice changes nothing more.
 
 import json
 import uuid
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from kb.core.errors import Conflict, JobFailure
-from kb.core.values import Accepted, Filter, Json
+from kb.core.types import Interrupt, Json
+from kb.core.values import Accepted, Filter
 from kb.engine.catalogue import Catalogue, retag
 from kb.engine.jobs.queue import Queue
 from kb.store import documents, jobs
@@ -44,14 +44,11 @@ class BulkChange:
         return BulkChange(**change), held["chosen"], held["begun"]
 
 
+@dataclass(frozen=True)
 class Bulk:
-    """`changed` is told the id of every job that made progress or ended."""
-
-    def __init__(self, database: Database, catalogue: Catalogue, queue: Queue, changed: Callable[[str], None]) -> None:
-        self._database = database
-        self._catalogue = catalogue
-        self._queue = queue
-        self._changed = changed
+    _database: Database
+    _catalogue: Catalogue
+    _queue: Queue
 
     def submit(self, change: BulkChange, expected_count: int) -> Accepted:
         job_id = str(uuid.uuid4())
@@ -66,7 +63,7 @@ class Bulk:
             self._queue.submit(tx, jobs.NewJob(id=job_id, kind="bulk", lane="bulk", payload=change.payload(chosen)))
         return Accepted(job_id, "queued")
 
-    def run(self, job: Row, interrupt: Callable[[], None]) -> None:
+    def run(self, job: Row, interrupt: Interrupt) -> None:
         """Do one job; `interrupt` raises between batches when it should stop."""
         change, chosen, begun = BulkChange.from_payload(job["payload"])
         interrupt()
@@ -79,10 +76,10 @@ class Bulk:
                 self._apply(tx, change, chosen[start : start + size])
                 done = min(start + size, len(chosen))
                 jobs.progress(tx, job["id"], done, len(chosen), f"{done} of {len(chosen)} documents")
-                tx.after_commit(lambda: self._changed(job["id"]))
+                tx.after_commit(lambda: self._queue.changed(job["id"]))
         with self._database.write() as tx:
             jobs.complete(tx, job["id"], None, None, 0)
-            tx.after_commit(lambda: self._changed(job["id"]))
+            tx.after_commit(lambda: self._queue.changed(job["id"]))
         if change.delete:
             self._database.truncate_wal()
 

@@ -1,6 +1,7 @@
 """Documents apart from their contents: their tags, and taking them out."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from kb.core.errors import NotFound
 from kb.core.values import Document, Removed, TagCount
@@ -10,11 +11,11 @@ from kb.store.backend import Database, Row, Transaction
 from kb.store.originals import Originals
 
 
+@dataclass(frozen=True)
 class Catalogue:
-    def __init__(self, database: Database, publisher: Publisher, files: Originals) -> None:
-        self._database = database
-        self._publisher = publisher
-        self._originals = files
+    _database: Database
+    _publisher: Publisher
+    _originals: Originals
 
     def delete(self, ref: str) -> Removed:
         """Remove one document for good."""

@@ -12,7 +12,8 @@ from kb.engine.jobs.queue import Queue
 from kb.index.chunk_index import ChunkIndex
 from kb.index.kernels import kernels
 from kb.ingest.sandbox import confine
-from kb.search.searcher import NO_VECTORS, Searcher
+from kb.search.keyword import KeywordIndex
+from kb.search.searcher import NO_VECTORS
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database
 from kb.store.originals import Originals
@@ -26,7 +27,7 @@ class Monitor:
     _queue: Queue
     _embedder: WarmingEmbedder
     _chunk_tokens: int
-    _searcher: Searcher
+    _keywords: KeywordIndex
     _live: ChunkIndex
 
     def status(self) -> Status:
@@ -65,8 +66,8 @@ class Monitor:
         yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
         yield "staged_bytes", "Bytes of files that are being received.", self._originals.staged_bytes
         yield "drawn_page_bytes", "Bytes of drawn pages kept on the disk.", self._originals.kept_page_bytes
-        yield "cached_postings", "Postings held in memory.", self._searcher.cached_postings
-        yield "words_ready", "1 when words are read ahead.", not self._searcher.is_cold
+        yield "cached_postings", "Postings held in memory.", self._keywords.cached_postings
+        yield "words_ready", "1 when words are read ahead.", not self._keywords.is_cold
         yield "cached_queries", "Embedded queries held in memory.", self._embedder.cached_queries
         yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
 

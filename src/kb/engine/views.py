@@ -29,12 +29,12 @@ class PageImage:
     tag: str  # another for any other picture
 
 
+@dataclass(frozen=True)
 class Views:
-    def __init__(self, database: Database, originals: Originals, viewer: Viewer, priority: Priority) -> None:
-        self._database = database
-        self._originals = originals
-        self._viewer = viewer
-        self._priority = priority
+    _database: Database
+    _originals: Originals
+    _viewer: Viewer
+    _priority: Priority
 
     def image(self, ref: str, page: int, width: int) -> PageImage:
         """A page of a PDF, or a picture, as a JPEG that is so many pixels wide."""

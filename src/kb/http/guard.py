@@ -4,6 +4,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
@@ -25,14 +26,14 @@ IsOpen = Callable[[Scope], bool]  # whether the request needs no key
 Answered = Callable[[str, int, float], None]  # method, status, seconds
 
 
+@dataclass(frozen=True)
 class Guard:
     """An application behind its gate. Each request gets an id and a line in the log, each answer names the version."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, is_open: IsOpen, answered: Answered | None = None) -> None:
-        self._app = app
-        self._gate = gate
-        self._is_open = is_open
-        self._answered = answered
+    _app: ASGIApp
+    _gate: Gate
+    _is_open: IsOpen
+    _answered: Answered | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -73,13 +74,13 @@ class Guard:
                 self._answered(method, status, took)
 
 
+@dataclass(frozen=True)
 class BodyLimit:
     """An application that refuses a body as soon as it is too large, but for one path that measures it itself."""
 
-    def __init__(self, app: ASGIApp, most: int, but_for: str) -> None:
-        self._app = app
-        self._most = most
-        self._but_for = but_for
+    _app: ASGIApp
+    _most: int  # bytes
+    _but_for: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         size = 0

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from kb.core.errors import JobFailure
 from kb.core.invisible import tag_characters
-from kb.core.values import DocType, Json, LedgerEntry, LineBoxes, Method
+from kb.core.types import Json
+from kb.core.values import DocType, LedgerEntry, LineBoxes, Method
 from kb.ingest.extract.part import Part
 from kb.ingest.revision import NewRevision
 from kb.store.backend import Row

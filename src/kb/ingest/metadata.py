@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kb.core.values import Json
+from kb.core.types import Json
 
 MAX_CHARACTERS = 2**16  # of all lines; as much as metadata may hold
 MAX_DEPTH = 32

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kb.core.errors import JobFailure, JobSlow
 from kb.core.metadata import MAX_BYTES, excess, fitted, size_of
+from kb.core.types import Interrupt
 from kb.core.values import AddOutcome
 from kb.ingest import requests
 from kb.ingest.draft import Draft
@@ -25,8 +26,6 @@ from kb.store import chunks, documents, jobs, line_boxes, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals
-
-Interrupt = Callable[[], None]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from kb.core.invisible import tag_characters
-from kb.core.values import Anchor, Json
+from kb.core.types import Interrupt, Json
+from kb.core.values import Anchor
 from kb.embedding.embedder import Embedder
 from kb.embedding.priority import Priority
 from kb.index import terms
@@ -76,7 +77,7 @@ class Preparer:
         )
 
     def passages(
-        self, part: Part, kind: Kind, title: str, offset: int = 0, interrupt: Callable[[], None] = lambda: None
+        self, part: Part, kind: Kind, title: str, offset: int = 0, interrupt: Interrupt = lambda: None
     ) -> PlacedPassages:
         """Cut a part, which starts at `offset` in the document's text.
 

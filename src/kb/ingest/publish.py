@@ -6,6 +6,8 @@ commit, and before the next write, the index in memory follows.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -39,10 +41,10 @@ def attempted(attempt: Callable[[], Result]) -> Result:
     )
 
 
+@dataclass(frozen=True)
 class Publisher:
-    def __init__(self, database: Database, index: ChunkIndex) -> None:
-        self._database = database
-        self._index = index
+    _database: Database
+    _index: ChunkIndex
 
     @contextmanager
     def withdrawing(self, *revisions: NewRevision) -> Iterator[None]:
@@ -72,13 +74,8 @@ class Publisher:
 
         def follow() -> None:
             revision.published = True
-            self._index.replace(
-                document_id,
-                revision.ids,
-                revision.terms,
-                lambda into: revision.fill(tx, into),
-                revision.of_metadata,
-            )
+            fill = partial(revision.fill, tx)
+            self._index.replace(document_id, revision.ids, revision.terms, fill, revision.of_metadata)
 
         tx.after_commit(follow)
 
@@ -92,18 +89,14 @@ class Publisher:
             for one in revisions
             if one.number and documents.move_revision(tx, one.document_id, one.replaces, one.number, len(one))
         ]
+        none = np.empty((0, self._index.dimensions), np.float32)
         tx.after_commit(
             lambda: self._index.replace_many(
                 [one.document_id for one in swapped],
                 [one.document_id for one in swapped for _ in one.ids],
                 [chunk_id for one in swapped for chunk_id in one.ids],
                 [terms for one in swapped for terms in one.terms],
-                np.concatenate(
-                    [
-                        np.empty((0, self._index.dimensions), np.float32),
-                        *(some for one in swapped for some in one.vectors),
-                    ]
-                ),
+                np.concatenate([none, *(some for one in swapped for some in one.vectors)]),
                 [of_metadata for one in swapped for of_metadata in one.of_metadata],
             )
         )

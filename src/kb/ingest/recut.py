@@ -1,11 +1,12 @@
 """Cut the stored text of a document again: its original file is not read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
 from kb.core.invisible import tag_characters
+from kb.core.types import Interrupt
 from kb.core.values import Anchor, Chunk, DocType
 from kb.ingest.chunking.chunker import Kind
 from kb.ingest.extract import FORMATS, Part
@@ -18,7 +19,7 @@ def text_passages(
     title: str,
     text: str,
     old: Sequence[Chunk],
-    interrupt: Callable[[], None] = lambda: None,
+    interrupt: Interrupt = lambda: None,
 ) -> Iterator[PlacedPassages]:
     """The passages of each part of a stored text; `old` are the chunks that the document has."""
     kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kb.core.errors import NotFound
+from kb.core.types import Interrupt
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import MovedError, Publisher
 from kb.ingest.recut import text_passages
@@ -21,8 +22,6 @@ from kb.store.chunks import NewChunk
 
 DOCUMENTS_AHEAD = 8  # that are being embedded while another is written
 CHARACTERS_AHEAD = 2**22  # of their texts: a large document waits alone
-
-Interrupt = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from kb.core.errors import JobFailure, NotFound
-from kb.core.values import AddOptions, AddOutcome, DocType, Json
+from kb.core.types import Json
+from kb.core.values import AddOptions, AddOutcome, DocType
 from kb.store import documents, notes
 from kb.store.backend import Row, Transaction
 

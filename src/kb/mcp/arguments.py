@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kb.core.values import Json
+from kb.core.types import Json
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0+)?")
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")

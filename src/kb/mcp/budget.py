@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from kb.core.metadata import fitted
-from kb.core.values import Json
+from kb.core.types import Json
 
 # Bytes of a search answer by default. Three bytes or more make a token in any script: under 14,000 tokens.
 SEARCH_BYTES = 40_000

@@ -14,7 +14,7 @@ import httpx2
 from kb.client.calls import CONNECT_SECONDS, Call, Calls, FileUpload, multipart
 from kb.client.endpoint import Endpoint, read_answer
 from kb.core.errors import InvalidRequest
-from kb.core.values import Json
+from kb.core.types import Json
 
 BLOCK = 2**18
 CONNECTIONS = 64

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from kb.core.values import Json
+from kb.core.types import Json
 
 # Words of JSON schema that mean nothing to an agent, or that common clients refuse.
 DROPPED = ("title", "additionalProperties", "$defs")

@@ -31,7 +31,7 @@ from starlette.requests import HTTPConnection
 from kb import __version__
 from kb.core.errors import KBError
 from kb.core.invisible import plain
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.budget import compact
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.engine_client import calling_agent

@@ -11,7 +11,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from kb.core.errors import InvalidRequest
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.arguments import understood
 from kb.mcp.schema import answer_schema, arguments_schema
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 import anyio
 
 from kb.core.errors import KBError
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.engine_client import Client
 from kb.mcp.tools import Caller
 

@@ -75,15 +75,15 @@ class Found:
     facets: Facets | None = None
 
 
+@dataclass
 class Question:
     """A question, with what both legs need of it.
 
     Every part is computed once, when it is first needed: keyword mode needs no tokens, and thus no model.
     """
 
-    def __init__(self, text: str, embedder: Embedder) -> None:
-        self.text = text
-        self._embedder = embedder
+    text: str
+    _embedder: Embedder
 
     @cached_property
     def terms(self) -> list[str]:
@@ -117,15 +117,6 @@ class Searcher:
         self._scopes = Scopes(database)
         self._passages = Passages(database)
         self._facets = FacetIndex(database)
-
-    @property
-    def cached_postings(self) -> int:
-        return self._keywords.cached_postings
-
-    @property
-    def is_cold(self) -> bool:
-        """Whether postings are still to be read ahead."""
-        return self._keywords.is_cold
 
     def search(self, request: SearchRequest) -> Found:
         question = Question(request.query, self._embedder)

@@ -14,7 +14,8 @@ from kb.core.errors import NotFound
 from kb.core.metadata import shown
 from kb.core.status import DocumentCounts
 from kb.core.times import now
-from kb.core.values import DocType, Document, Filter, Json, LedgerEntry, Method, TagCount
+from kb.core.types import Json
+from kb.core.values import DocType, Document, Filter, LedgerEntry, Method, TagCount
 from kb.store.backend import Row, Transaction
 from kb.store.rows import checked_id, from_row, listed, readable
 

@@ -9,7 +9,8 @@ from kb.core.changes import Change
 from kb.core.errors import Conflict, NotFound
 from kb.core.status import QueueCounts
 from kb.core.times import now, seconds_between, stamp
-from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus, Json
+from kb.core.types import Json
+from kb.core.values import AddOutcome, Job, JobError, JobKind, JobStatus
 from kb.store.backend import Row, Transaction
 from kb.store.rows import from_row, readable
 

@@ -75,8 +75,8 @@ class Staged:
         self._budget = budget
         self._taken = 0
         self._hash = hashlib.sha256()
-        self._head = b""
-        self._tail = b""
+        self.head = b""  # the first bytes, which mostly tell what kind of file it is
+        self.tail = b""  # the last bytes, where an archive lists what is in it
         self._file = open(path, "xb", opener=private)  # noqa: SIM115 - closed by `close`
 
     def write(self, data: bytes) -> None:
@@ -90,21 +90,11 @@ class Staged:
                 max_size_mb=self._limit // 2**20,
             )
         self._hash.update(data)
-        if len(self._head) < EDGE:
-            self._head += data[: EDGE - len(self._head)]
-        self._tail = (self._tail + data[-EDGE:])[-EDGE:]
+        if len(self.head) < EDGE:
+            self.head += data[: EDGE - len(self.head)]
+        self.tail = (self.tail + data[-EDGE:])[-EDGE:]
         with storage_errors():
             self._file.write(data)
-
-    @property
-    def head(self) -> bytes:
-        """The first bytes, which mostly tell what kind of file it is."""
-        return self._head
-
-    @property
-    def tail(self) -> bytes:
-        """The last bytes, where an archive lists what is in it."""
-        return self._tail
 
     @property
     def sha256(self) -> str:

@@ -16,16 +16,16 @@ from kb.core.errors import JobCancelled, JobFailure
 from kb.ingest.extract import Part, Source
 from kb.ingest.sandbox import confine
 from kb.ingest.sandbox.ocr import OcrChoice
-from kb.ingest.sandbox.process import KEPT, Limits, Process
+from kb.ingest.sandbox.process import KEPT, Process, ProcessLimits
 from kb.ingest.sandbox.sandbox import Sandbox
 
 PROGRAM = (sys.executable, str(Path(__file__).parent / "hostile.py"))
 WITHOUT_LANDLOCK = Path(__file__).parent / "without_landlock.py"
 RUNS_ATTACKS = os.uname().machine == "x86_64" and "landlock" in confine.protection()
-LIMITS = Limits(memory_mb=200, seconds=2, output_mb=1, idle_seconds=30)
+LIMITS = ProcessLimits(memory_mb=200, seconds=2, output_mb=1, idle_seconds=30)
 
 
-def make_sandbox(limits: Limits = LIMITS) -> Sandbox:
+def make_sandbox(limits: ProcessLimits = LIMITS) -> Sandbox:
     return Sandbox(lambda: OcrChoice("tesseract"), limits, limits, PROGRAM)
 
 
@@ -81,7 +81,7 @@ def test_a_process_is_used_again_and_ends_with_the_sandbox() -> None:
 
 
 def test_a_process_that_ended_of_idleness_is_replaced() -> None:
-    sandbox = make_sandbox(Limits(memory_mb=200, seconds=5, output_mb=1, idle_seconds=0.01))
+    sandbox = make_sandbox(ProcessLimits(memory_mb=200, seconds=5, output_mb=1, idle_seconds=0.01))
     first = read(sandbox, "fine")[0].metadata["pid"]
     assert gone(first)
     assert read(sandbox, "fine")[0].metadata["pid"] != first

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kb.core.errors import JobFailure
-from kb.ingest.sandbox.process import Limits
+from kb.ingest.sandbox.process import ProcessLimits
 from kb.ingest.sandbox.views import Viewer
 
 HOSTILE = Path(__file__).parent / "hostile_views.py"
@@ -17,7 +17,9 @@ NOWHERE = (0, 0, 1, 1)
 
 @pytest.fixture(scope="module")
 def viewer() -> Iterator[Viewer]:
-    made = Viewer(Limits(memory_mb=256, seconds=10, output_mb=1, idle_seconds=60), (sys.executable, str(HOSTILE)))
+    made = Viewer(
+        ProcessLimits(memory_mb=256, seconds=10, output_mb=1, idle_seconds=60), (sys.executable, str(HOSTILE))
+    )
     yield made
     made.close()
 

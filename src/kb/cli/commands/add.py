@@ -8,14 +8,13 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from kb.cli.options import add_no_wait, add_replacing, add_tags, command, connect
+from kb.cli.options import Commands, add_no_wait, add_replacing, add_tags, command, connect
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.find import FoundFile
-    from kb.cli.options import Commands
     from kb.cli.outcomes import Report, Task, TaskOutcome
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 EXAMPLES = """
 kb add report.pdf
@@ -26,7 +25,7 @@ kb add scans --force-ocr --no-wait --json
 BLOCK = 2**20
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(
         commands,
         "add",
@@ -80,7 +79,7 @@ class Adder:
 
         return Task(found.path, about, act)
 
-    def _added(self, about: "Json") -> "TaskOutcome":
+    def _added(self, about: Json) -> "TaskOutcome":
         from kb.cli.outcomes import TaskOutcome, not_done
 
         path = about["path"]
@@ -96,7 +95,7 @@ class Adder:
             return TaskOutcome(path, state, f"already document {document_id}", named)
         return TaskOutcome(path, state, "" if self.args.json else self._described(document_id), named)
 
-    def _unchanged(self, about: "Json") -> int | None:
+    def _unchanged(self, about: Json) -> int | None:
         """The document with exactly this file and these tags; None if the file has to be sent."""
         if self.args.title or self.args.force_ocr:
             return None
@@ -117,12 +116,12 @@ class Adder:
             self._quiet = not queue["queued"] and not queue["running"]
         return self._quiet
 
-    def _sent(self, about: "Json") -> "Json":
+    def _sent(self, about: Json) -> Json:
         from kb.cli.follow import WAIT_SECONDS, followed
 
         path = about["path"]
 
-        def tell(job: "Json") -> None:
+        def tell(job: Json) -> None:
             self.report.step(path, job["current_step"] or job["status"], job["progress"])
 
         self.report.step(path, "sending", 0.0)
@@ -153,13 +152,13 @@ class Adder:
         return detail
 
 
-def _known(document_id: int) -> "Json":
+def _known(document_id: int) -> Json:
     """The answer about a file that was not sent, as the engine would give it."""
     known: Json = {"job_id": None, "status": "completed", "document_id": document_id, "duplicate_of": document_id}
     return known | {"outcome": "unchanged"}
 
 
-def _has(path: str, held: "Json") -> bool:
+def _has(path: str, held: Json) -> bool:
     """Whether the file has the bytes of the document; False if it cannot be read, as sending it reports why."""
     import hashlib
 

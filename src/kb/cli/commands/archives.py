@@ -2,13 +2,9 @@
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect, installed, print_json
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands, Parser
-    from kb.core.values import Json
+from kb.cli.options import Commands, Parser, command, connect, installed, print_json
+from kb.core.types import Json
 
 BACKUP = """
 kb backup kb-2026-01-31.tar
@@ -25,7 +21,7 @@ tar -xOf everything.tar documents.jsonl | head -1
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     for name, run, examples in (("backup", backup, BACKUP), ("export", export, EXPORT)):
         parser = command(commands, name, run, examples)
         parser.add_argument("file", metavar="FILE", help="the archive to write")
@@ -36,7 +32,7 @@ def register(commands: "Commands") -> None:
     _add_force(parser, "replace what the folder holds")
 
 
-def _add_force(parser: "Parser", text: str) -> None:
+def _add_force(parser: Parser, text: str) -> None:
     parser.add_argument("--force", action="store_true", help=text)
 
 
@@ -75,7 +71,7 @@ def _unreadable(path: str) -> list[str]:
         return file.read().decode().splitlines() if file else []
 
 
-def _lacking(path: str) -> "Json":
+def _lacking(path: str) -> Json:
     """What the engine could not put into a backup, or put in damaged, as its manifest says."""
     import json
     import tarfile
@@ -93,7 +89,7 @@ def _make_room(args: argparse.Namespace) -> None:
         raise Conflict(f"{args.file} is there already. Name another file, or write over it with --force.")
 
 
-def _saved(args: argparse.Namespace, answer: "Json") -> int:
+def _saved(args: argparse.Namespace, answer: Json) -> int:
     if args.json:
         print_json(answer)
     else:

@@ -2,12 +2,8 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect, print_json
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, command, connect, print_json
 
 DOCTOR = """
 kb doctor
@@ -19,7 +15,7 @@ kb duplicates --min-similarity 0.95 --limit 20
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "doctor", doctor, DOCTOR)
     parser.add_argument("--fix", action="store_true", help="mend what can be mended; no document is ever deleted")
     parser = command(commands, "duplicates", duplicates, DUPLICATES)

@@ -1,12 +1,9 @@
 """`kb completion`: what a shell can complete, made from the parser, so that it says neither more nor less than kb."""
 
 import argparse
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from kb.cli.options import command
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, command
 
 EXAMPLES = """
 kb completion bash > ~/.local/share/bash-completion/completions/kb
@@ -15,7 +12,7 @@ kb completion fish > ~/.config/fish/completions/kb.fish
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "completion", run, EXAMPLES, json=False)
     parser.add_argument("shell", metavar="SHELL", help="bash, zsh or fish")
 

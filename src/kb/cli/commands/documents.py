@@ -4,12 +4,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kb.cli.options import add_tags, command, connect, print_json, split_tags
+from kb.cli.options import Commands, add_tags, command, connect, print_json, split_tags
+from kb.core.types import Json
 
 if TYPE_CHECKING:
-    from kb.cli.options import Commands
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 GET_EXAMPLES = """
 kb get 42
@@ -30,7 +29,7 @@ kb rm 42 43 --yes
 DECLINED = 1
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "get", get, GET_EXAMPLES)
     parser.add_argument("id", metavar="ID", help="number or uid of the document")
     parser.add_argument("--first-chunk", type=int, metavar="N", help="first passage to show, counted from 0")
@@ -70,7 +69,7 @@ def get(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(document: "Json") -> None:
+def _show(document: Json) -> None:
     from kb.cli.commands.search import citation
     from kb.cli.screen import Screen, one_line
     from kb.core.sizes import readable_size
@@ -211,13 +210,13 @@ def _remove_all(client: "SocketClient", args: argparse.Namespace) -> int:
     return code
 
 
-def _tell_removed(removed: "Json") -> None:
+def _tell_removed(removed: Json) -> None:
     from kb.cli.screen import plural
 
     print(f"Deleted document {removed['document_id']} ({plural(removed['chunks_removed'], 'passage')}).")
 
 
-def _agreed(documents: "list[Json]") -> bool:
+def _agreed(documents: list[Json]) -> bool:
     from kb.cli.screen import one_line, plural
     from kb.core.errors import InvalidRequest
 

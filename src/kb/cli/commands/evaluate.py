@@ -5,12 +5,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kb.cli.options import command, connect, print_json, text_or_stdin
+from kb.cli.options import Commands, command, connect, print_json, text_or_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kb.cli.options import Commands
     from kb.cli.transport import SocketClient
     from kb.core.values import Mode
 
@@ -31,7 +30,7 @@ class EvalQuestion(NamedTuple):
     tags: list[str]
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "eval", run, EXAMPLES)
     parser.add_argument(
         "file",

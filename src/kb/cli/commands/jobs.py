@@ -4,12 +4,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect, print_json
+from kb.cli.options import Commands, command, connect, print_json
+from kb.core.types import Json
 
 if TYPE_CHECKING:
-    from kb.cli.options import Commands
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 EXAMPLES = """
 kb jobs
@@ -18,7 +17,7 @@ kb jobs 0b0f6f0e-5f7c-4a55-9a6e-0f6b7f0a4a11 --retry
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "jobs", run, EXAMPLES)
     parser.add_argument("id", metavar="ID", nargs="?", help="one job")
     parser.add_argument("--status", metavar="S", help="queued, running, completed, failed or cancelled")
@@ -66,7 +65,7 @@ def _list(client: "SocketClient", args: argparse.Namespace) -> int:
     return 0
 
 
-def _what(job: "Json") -> str:
+def _what(job: Json) -> str:
     words = [job["filename"] or job["kind"]]
     if job["error"]:
         words.append(f"{job['error']['code']}: {job['error']['message']}")
@@ -75,7 +74,7 @@ def _what(job: "Json") -> str:
     return "  ".join(words)
 
 
-def _show(job: "Json") -> None:
+def _show(job: Json) -> None:
     from kb.cli.screen import one_line
 
     for name, value in job.items():

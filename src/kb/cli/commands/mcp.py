@@ -1,12 +1,8 @@
 """`kb mcp`: the MCP server, which needs nothing of the engine but its address."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from kb.cli.options import add_address, command, installed
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, add_address, command, installed
 
 EXAMPLES = """
 kb mcp
@@ -15,7 +11,7 @@ KB_MCP_API_KEY=other kb mcp --host 0.0.0.0 --port 3100
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "mcp", run, EXAMPLES, json=False)
     add_address(parser, "KB_MCP_HOST", "KB_MCP_PORT")
 

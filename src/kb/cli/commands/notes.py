@@ -1,12 +1,8 @@
 """`kb addnote` and `kb updatenote`: text in, text replaced."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from kb.cli.options import add_no_wait, add_replacing, add_tags, command, connect, print_json, text_or_stdin
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, add_no_wait, add_replacing, add_tags, command, connect, print_json, text_or_stdin
 
 ADD_EXAMPLES = """
 kb addnote "The router is in the hall cupboard" --tags home,network
@@ -24,7 +20,7 @@ TOLD = {
 }
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "addnote", add_note, ADD_EXAMPLES)
     parser.add_argument("text", metavar="TEXT", help="the note; - reads standard input")
     parser.add_argument("--title", metavar="TITLE", help="its title (default: its first line)")

@@ -1,12 +1,8 @@
 """`kb open`: the web page in a browser, at a document or a question."""
 
 import argparse
-from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, command, connect
 
 EXAMPLES = """
 kb open
@@ -15,7 +11,7 @@ kb open how are pensions revalued
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "open", run, EXAMPLES, json=False)
     parser.add_argument("what", metavar="ID | QUERY", nargs="*", help="a document's id, or a question")
 

@@ -2,13 +2,9 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect, print_json
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
-    from kb.core.values import Json
+from kb.cli.options import Commands, command, connect, print_json
+from kb.core.types import Json
 
 EXAMPLES = """
 kb reindex
@@ -16,7 +12,7 @@ kb reindex --no-wait
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "reindex", run, EXAMPLES)
     parser.add_argument("--no-wait", action="store_true", help="return at once; `kb jobs` shows how far it is")
 
@@ -39,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(answer)
 
 
-def _tell(job: "Json") -> None:
+def _tell(job: Json) -> None:
     """Rewrite one progress line, on a terminal only."""
     if sys.stderr.isatty() and job["current_step"]:
         print(f"\r{job['current_step']}", end="", file=sys.stderr, flush=True)

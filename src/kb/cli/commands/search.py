@@ -4,10 +4,9 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
-from kb.cli.options import add_tags, command, connect, print_json, text_or_stdin
+from kb.cli.options import Commands, add_tags, command, connect, print_json, text_or_stdin
 
 if TYPE_CHECKING:
-    from kb.cli.options import Commands
     from kb.cli.screen import Screen
 
 EXAMPLES = """
@@ -22,7 +21,7 @@ _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "search", run, EXAMPLES)
     parser.add_argument(
         "query",

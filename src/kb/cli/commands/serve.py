@@ -1,12 +1,9 @@
 """`kb serve`: the engine. The only command that imports it, inside its function."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kb.cli.options import add_address, command, installed
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
+from kb.cli.options import Commands, add_address, command, installed
 
 EXAMPLES = """
 kb serve
@@ -16,7 +13,7 @@ KB_CHUNK_TOKENS=120 kb serve --reindex
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "serve", run, EXAMPLES, json=False)
     add_address(parser, "KB_HOST", "KB_PORT")
     parser.add_argument("--data-dir", metavar="DIR", help="folder for everything kb keeps (default: KB_DATA_DIR)")

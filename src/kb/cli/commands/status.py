@@ -2,13 +2,9 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from kb.cli.options import command, connect, print_json
-
-if TYPE_CHECKING:
-    from kb.cli.options import Commands
-    from kb.core.values import Json
+from kb.cli.options import Commands, command, connect, print_json
+from kb.core.types import Json
 
 EXAMPLES = """
 kb status
@@ -16,7 +12,7 @@ kb status --json
 """
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     command(commands, "status", run, EXAMPLES)
 
 
@@ -29,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(status: "Json") -> None:
+def _show(status: Json) -> None:
     from kb.cli.screen import Screen, one_line
     from kb.core.sizes import readable_size
 

@@ -5,13 +5,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kb.cli.options import command
+from kb.cli.options import Commands, command
 from kb.core.endpoint import reached
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from kb.cli.options import Commands
     from kb.core.settings import Settings
 
 EXAMPLES = """
@@ -23,7 +22,7 @@ LOOK_SECONDS = 0.2
 STOPPED_ALONE = 1
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     command(commands, "up", run, EXAMPLES, json=False)
 
 

@@ -9,14 +9,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from kb import __version__
 from kb.core.errors import Forbidden, InvalidRequest, KBError, NotFound, Unauthorized, Unavailable
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 PROTOCOL = "2025-06-18"
 CONNECT_SECONDS = 5
@@ -34,7 +31,7 @@ class Conversation:
 
     url: str  # where the server is, for people
 
-    def post(self, message: "Json") -> "Iterator[Json]":
+    def post(self, message: Json) -> Iterator[Json]:
         """Send one message, and yield the server's messages about it as they arrive."""
         raise NotImplementedError
 
@@ -42,7 +39,7 @@ class Conversation:
         """End the session on the server."""
         raise NotImplementedError
 
-    def call(self, method: str, params: "Json") -> "Json":
+    def call(self, method: str, params: Json) -> Json:
         """The result of one request."""
         for answer in self.post({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}):
             if "error" in answer:
@@ -52,7 +49,7 @@ class Conversation:
                 return result
         raise Unavailable(f"The MCP server at {self.url} gave no answer to {method}.")
 
-    def initialize(self) -> "Json":
+    def initialize(self) -> Json:
         """Do the handshake. Return what the server says about itself."""
         about = {"name": "kb", "version": __version__}
         said = self.call("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about})
@@ -77,7 +74,7 @@ class McpSession(Conversation):
         self._opening = threading.Lock()
         self._opened_with: Json | None = None
 
-    def post(self, message: "Json") -> "Iterator[Json]":
+    def post(self, message: Json) -> Iterator[Json]:
         """If the server was restarted meanwhile, open a new session first; the agent does not notice."""
         if message.get("method") == "initialize":
             yield from self._open(message)
@@ -97,7 +94,7 @@ class McpSession(Conversation):
                 pass
             self._session = {}
 
-    def _open(self, message: "Json") -> "Iterator[Json]":
+    def _open(self, message: Json) -> Iterator[Json]:
         self._opened_with = message
         with self._request("POST", _bytes(message), {}) as answer:
             session = answer.headers.get("Mcp-Session-Id")
@@ -116,7 +113,7 @@ class McpSession(Conversation):
         for _ in self._exchange({"jsonrpc": "2.0", "method": "notifications/initialized"}, self._session):
             pass
 
-    def _exchange(self, message: "Json", session: dict[str, str]) -> "Iterator[Json]":
+    def _exchange(self, message: Json, session: dict[str, str]) -> Iterator[Json]:
         with self._request("POST", _bytes(message), session) as answer:
             yield from _messages(answer)
 
@@ -169,11 +166,11 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _bytes(message: "Json") -> bytes:
+def _bytes(message: Json) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode()
 
 
-def _messages(answer: http.client.HTTPResponse) -> "Iterator[Json]":
+def _messages(answer: http.client.HTTPResponse) -> Iterator[Json]:
     """JSON as a whole, or server-sent events as they come."""
     kind = answer.headers.get_content_type()
     if kind == "text/event-stream":

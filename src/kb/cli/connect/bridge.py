@@ -7,13 +7,10 @@ run side by side, so that a long one holds up no other and can be cancelled. Sta
 import json
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 from kb.cli.connect.agent import McpSession
 from kb.core.errors import KBError
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 PARSE_ERROR, INVALID_REQUEST, SERVER_ERROR = -32700, -32600, -32000
 
@@ -50,7 +47,7 @@ class Bridge:
             self._running = [*(other for other in self._running if other.is_alive()), thread]
             thread.start()
 
-    def _forward(self, message: "Json") -> None:
+    def _forward(self, message: Json) -> None:
         try:
             for answer in self._session.post(message):
                 self._say(answer)
@@ -58,11 +55,11 @@ class Bridge:
             if "id" in message:
                 self._say(_error(message["id"], SERVER_ERROR, error.message))
 
-    def _say(self, message: "Json") -> None:
+    def _say(self, message: Json) -> None:
         with self._writing:
             sys.stdout.write(json.dumps(message, separators=(",", ":")) + "\n")
             sys.stdout.flush()
 
 
-def _error(message_id: object, code: int, text: str) -> "Json":
+def _error(message_id: object, code: int, text: str) -> Json:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}

@@ -9,14 +9,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kb.cli.options import command, print_json
+from kb.cli.options import Commands, command, print_json
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.connect.proof import Proof
-    from kb.cli.options import Commands
     from kb.core.mcp_clients import McpClient
     from kb.core.settings import Settings
-    from kb.core.values import Json
 
 EXAMPLES = """
 kb connect
@@ -33,7 +32,7 @@ DECLINED = 1
 HIDDEN = "********"
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "connect", run, EXAMPLES)
     parser.add_argument("client", metavar="CLIENT", nargs="?", help="the agent; without it, all are listed")
     parser.add_argument("--yes", action="store_true", help="write without asking")

@@ -6,12 +6,10 @@ again and must say exactly what was there plus the entry; otherwise the file is 
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kb.core.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 # What stands between the parts of a JSON text: white space and comments.
 _GAP = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -41,7 +39,7 @@ class Object(NamedTuple):
     end: int  # behind the closing brace
 
 
-def with_entry(form: str, text: str, section: str, name: str, entry: "Json") -> str:
+def with_entry(form: str, text: str, section: str, name: str, entry: Json) -> str:
     """The text with the entry in its section; raises InvalidRequest when the text cannot be understood."""
     edit, read = (_edit_toml, read_toml) if form == "toml" else (_edit_json, read_json)
     try:
@@ -58,7 +56,7 @@ def with_entry(form: str, text: str, section: str, name: str, entry: "Json") -> 
     return edited
 
 
-def read_json(text: str) -> "Json":
+def read_json(text: str) -> Json:
     """What a JSON text with comments says; an empty one is an empty object."""
     if not text.strip():
         return {}
@@ -68,7 +66,7 @@ def read_json(text: str) -> "Json":
     return said
 
 
-def read_toml(text: str) -> "Json":
+def read_toml(text: str) -> Json:
     import tomllib
 
     return tomllib.loads(text)
@@ -94,7 +92,7 @@ def _bare(text: str) -> str:
     return "".join(kept)
 
 
-def _edit_json(text: str, section: str, name: str, entry: "Json") -> str:
+def _edit_json(text: str, section: str, name: str, entry: Json) -> str:
     if not text.strip():
         return json.dumps({section: {name: entry}}, indent=2) + "\n"
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -204,7 +202,7 @@ def _match(pattern: "re.Pattern[str]", text: str, at: int) -> int:
     return found.end()
 
 
-def _edit_toml(text: str, section: str, name: str, entry: "Json") -> str:
+def _edit_toml(text: str, section: str, name: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     table = newline.join([f"[{section}.{name}]", *(f"{key} = {_toml(value)}" for key, value in entry.items()), ""])
     own = re.compile(rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[.\]]")

@@ -5,13 +5,11 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kb.cli.connect.agent import Conversation, McpSession
 from kb.core.errors import KBError, Unavailable
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 PATIENCE_SECONDS = 5
 
@@ -25,7 +23,7 @@ class Proof(NamedTuple):
     said: str
 
 
-def proof_of(entry: "Json") -> Proof:
+def proof_of(entry: Json) -> Proof:
     """By HTTP for an entry that names an address, through the command for one that names a command."""
     if "command" in entry:
         return prove(StdioSession([entry["command"], *entry["args"]], entry.get("env", {})))
@@ -50,7 +48,7 @@ def prove(agent: Conversation) -> Proof:
     return Proof(about.get("name", ""), about.get("version", ""), tool, said)
 
 
-def _harmless(tool: "Json") -> bool:
+def _harmless(tool: Json) -> bool:
     """Whether a tool only reads and takes no arguments, as the status tool of every contract."""
     read_only = (tool.get("annotations") or {}).get("readOnlyHint")
     return bool(read_only) and not tool.get("inputSchema", {}).get("properties")
@@ -63,7 +61,7 @@ class StdioSession(Conversation):
         self.url = " ".join(words)
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | env)
 
-    def post(self, message: "Json") -> "Iterator[Json]":
+    def post(self, message: Json) -> Iterator[Json]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin
         assert stdout

@@ -4,14 +4,13 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from kb.cli.options import add_tags, command, connect
+from kb.cli.options import Commands, add_tags, command, connect
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.find import FoundFile
-    from kb.cli.options import Commands
     from kb.cli.outcomes import Task, TaskOutcome
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 EXAMPLES = """
 kb import everything.tar
@@ -21,7 +20,7 @@ kb import everything.tar --json
 MARKDOWN = (".md", ".markdown")
 
 
-def register(commands: "Commands") -> None:
+def register(commands: Commands) -> None:
     parser = command(commands, "import", run, EXAMPLES)
     parser.add_argument("source", metavar="SOURCE", help="an archive of `kb export`, a folder, or a Markdown file")
     add_tags(parser, "tags of every note that comes from Markdown; repeatable, separated by commas")
@@ -83,7 +82,7 @@ def _task(client: "SocketClient", found: "FoundFile", args: argparse.Namespace) 
     return Task(path, about, act)
 
 
-def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "TaskOutcome":
+def _note(client: "SocketClient", about: Json, args: argparse.Namespace) -> "TaskOutcome":
     """One file as a note: the path is its identity, so that importing again updates it."""
     from kb.cli.follow import WAIT_SECONDS, followed
     from kb.cli.importing.frontmatter import tags_of
@@ -112,7 +111,7 @@ def _note(client: "SocketClient", about: "Json", args: argparse.Namespace) -> "T
     return TaskOutcome(path, answer["outcome"], detail, about | answer)
 
 
-def _read(path: str) -> "tuple[Json, str]":
+def _read(path: str) -> tuple[Json, str]:
     from kb.cli.importing.frontmatter import split
     from kb.core.errors import InvalidRequest
 

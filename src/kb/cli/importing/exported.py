@@ -6,12 +6,10 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from kb.core.errors import InvalidRequest, NotFound
-
-if TYPE_CHECKING:
-    from kb.core.values import Json
+from kb.core.types import Json
 
 LINES = "documents.jsonl"
 BLOCK = 2**20
@@ -33,7 +31,7 @@ class Exported:
         with self._open(LINES) as file:
             return sum(1 for line in file if line.strip())
 
-    def documents(self) -> "Iterator[Json]":
+    def documents(self) -> Iterator[Json]:
         """The documents in the order of their ids; an invalid line ends the import."""
         with self._open(LINES) as file:
             for number, line in enumerate(file, 1):

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from kb.cli.follow import WAIT_SECONDS, followed, reason
 from kb.cli.outcomes import Task, TaskOutcome, not_done
 from kb.core.errors import Conflict
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.importing.exported import Exported
     from kb.cli.transport import SocketClient
-    from kb.core.values import Json
 
 PAGE = 1000
 
@@ -24,7 +24,7 @@ PAGE = 1000
 class NotDoneError(Exception):
     """A job failed or was cancelled."""
 
-    def __init__(self, answer: "Json") -> None:
+    def __init__(self, answer: Json) -> None:
         super().__init__(reason(answer))
         self.answer = answer
 
@@ -39,7 +39,7 @@ class Importer:
         self._taken: set[int] = set()  # documents that are matched with one of the import
         self._look()
 
-    def task(self, document: "Json", archive: "Exported") -> Task:
+    def task(self, document: Json, archive: "Exported") -> Task:
         name = f"{document['doc_type']} {document['source_path'] or document['title']}"
         about = {"title": document["title"], "source_path": document["source_path"]}
 
@@ -68,7 +68,7 @@ class Importer:
                     self._files[held["content_hash"]] = held
             offset += len(page)
 
-    def _file(self, document: "Json", archive: "Exported") -> tuple[str, int]:
+    def _file(self, document: Json, archive: "Exported") -> tuple[str, int]:
         path, hash_ = document["source_path"], document["content_hash"]
         held = self._files.get(hash_) if path is None else self._at_path.get(path)
         same = held is not None and held["content_hash"] == hash_ and held["doc_type"] != "note"
@@ -89,7 +89,7 @@ class Importer:
             )
             return self._done(answer)
 
-    def _note(self, document: "Json") -> tuple[str, int]:
+    def _note(self, document: Json) -> tuple[str, int]:
         texts = [version["text"] for version in reversed(document.get("versions") or [])] or [document["text"]]
         held, reached = self._held_note(document, texts)
         if held is None:
@@ -108,7 +108,7 @@ class Importer:
                 self._client.update_note(document_id, text)
         return ("updated" if state == "unchanged" and texts[reached:] else state), document_id
 
-    def _held_note(self, document: "Json", texts: list[str]) -> "tuple[Json | None, int]":
+    def _held_note(self, document: Json, texts: list[str]) -> tuple[Json | None, int]:
         """The engine's copy of the note, and how many of its versions it has."""
         path = document["source_path"]
         for reached in range(len(texts), 0, -1):
@@ -125,7 +125,7 @@ class Importer:
         return None, 0
 
     def _added_note(
-        self, document: "Json", text: str, held: "Json | None" = None, *, more: bool = False
+        self, document: Json, text: str, held: Json | None = None, *, more: bool = False
     ) -> tuple[str, int]:
         """Add a note. Return its outcome and id. With `more`, other texts follow, so no known note may be changed."""
         given = {
@@ -146,30 +146,30 @@ class Importer:
         self._client.edit_tags(document_id, remove=[mark])
         return state, document_id
 
-    def _done(self, accepted: "Json") -> tuple[str, int]:
+    def _done(self, accepted: Json) -> tuple[str, int]:
         """The outcome of an addition, and the document's id."""
         answer = followed(self._client, accepted)
         if answer["status"] != "completed":
             raise NotDoneError(answer)
         return answer["outcome"], int(answer["document_id"])
 
-    def _refuse_to_replace(self, held: "Json") -> None:
+    def _refuse_to_replace(self, held: Json) -> None:
         if not self._force:
             raise Conflict(
                 f"document {held['id']} has this source path and other content; it is left alone (--force replaces it)"
             )
 
 
-def _title(document: "Json") -> str | None:
+def _title(document: Json) -> str | None:
     """The title if it was given; the engine derives any other from the content again."""
     return document["title"] if document.get("titled", True) else None
 
 
-def _complete(held: "Json", document: "Json") -> bool:
+def _complete(held: Json, document: Json) -> bool:
     return set(document["tags"]) <= set(held["tags"]) and document["metadata"].keys() <= held["metadata"].keys()
 
 
-def _metadata(document: "Json", held: "Json | None") -> "Json":
+def _metadata(document: Json, held: Json | None) -> Json:
     """Metadata to send; for a document with the same content, only what it lacks."""
     there = held["metadata"] if held else {}
     return {name: value for name, value in document["metadata"].items() if name not in there}

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from kb.core.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
+from kb.core.types import Interrupt
 from kb.embedding.priority import Priority
 from kb.engine.jobs.queue import LANES, Queue
 from kb.store.backend import Row
@@ -14,7 +15,6 @@ log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 10
 LONGEST_WAIT = 60.0  # seconds
 
-Interrupt = Callable[[], None]
 Run = Callable[[Row, Interrupt], None]
 
 

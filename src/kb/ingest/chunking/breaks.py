@@ -7,16 +7,16 @@ since a text of 100 MB may have 50 million lines. `interrupt` is called all alon
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+
+from kb.core.types import Interrupt
 
 # The line ends of every platform and of Unicode; a form feed is one too.
 LINE_END = re.compile("\r\n|[\r\n\v\f\x85\u2028\u2029]")
 WINDOW = 2**16  # characters that are looked at between two calls of `interrupt`
 LONG_LINE = 100_000  # characters of a line that say what it is
-
-Interrupt = Callable[[], None]
 
 
 class Rank(IntEnum):

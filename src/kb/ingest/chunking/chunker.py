@@ -16,12 +16,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kb.ingest.chunking.breaks import Interrupt, Layout, code_layout, text_layout
+from kb.core.types import Interrupt
+from kb.embedding.tokenizer import Tokenizer
+from kb.ingest.chunking.breaks import Layout, code_layout, text_layout
 from kb.ingest.chunking.cut import cut, cut_long
 from kb.ingest.chunking.markdown import heading_title, markdown_layout, table_header
 
@@ -41,14 +40,6 @@ _NOT_BLANK = re.compile(r"\S")
 _TITLES = 256  # that are cached
 _PACE = 0.05  # seconds between two looks at whether to stop
 _SLACK = 4  # tokens by which a slice between words may differ from its share of the whole text
-
-
-class Tokenizer(Protocol):
-    def offsets(self, text: str) -> NDArray[np.int32]: ...
-
-    def offsets_by_batch(self, text: str) -> Iterator[NDArray[np.int32]]: ...
-
-    def count(self, text: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kb.ingest.chunking.breaks import Interrupt, Layout, Rank, Spans, breaks
+from kb.core.types import Interrupt
+from kb.ingest.chunking.breaks import Layout, Rank, Spans, breaks
 
 NOWHERE = sys.maxsize  # after every place in any text
 AT_ONCE = 4096  # places between two calls of `interrupt`

@@ -7,7 +7,8 @@ followed by dashes is more often meant as a rule.
 
 import re
 
-from kb.ingest.chunking.breaks import LINE_END, LONG_LINE, Interrupt, Layout, Rank, is_blank, line_rank, lines
+from kb.core.types import Interrupt
+from kb.ingest.chunking.breaks import LINE_END, LONG_LINE, Layout, Rank, is_blank, line_rank, lines
 
 MAX_TITLE = 200  # characters of a heading that its path shows
 MAX_HEADER = 20_000  # characters of a table's header that are looked at

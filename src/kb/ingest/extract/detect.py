@@ -80,12 +80,12 @@ NEVER_IN_TEXT = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class DetectedFormat:
     doc_type: DocType
     media_type: str
 
 
-def detect(head: bytes, tail: bytes, filename: str) -> Format:
+def detect(head: bytes, tail: bytes, filename: str) -> DetectedFormat:
     """The format of a file from its first and last bytes and its name."""
     suffix = PurePath(filename).suffix.lower().lstrip(".")
     if found := binary_format(head, tail, suffix):
@@ -98,32 +98,32 @@ def detect(head: bytes, tail: bytes, filename: str) -> Format:
     return text_format(head, suffix, PurePath(filename).name.lower())
 
 
-def binary_format(head: bytes, tail: bytes, suffix: str) -> Format | None:
+def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:
     if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and encoding_of(head, complete=False) is None):
-        return Format("pdf", "application/pdf")
+        return DetectedFormat("pdf", "application/pdf")
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return Format("image", "image/png")
+        return DetectedFormat("image", "image/png")
     if head.startswith(b"\xff\xd8\xff"):
-        return Format("image", "image/jpeg")
+        return DetectedFormat("image", "image/jpeg")
     office: OfficeType | None = None
     if head.startswith(ZIP):
         office = next((kind for member, kind in OFFICE_MEMBERS if member in tail or member in head), None)
     elif head.startswith(OLE):
         office = OFFICE_SUFFIXES.get(suffix)  # the extractor tells whether it is an encrypted one
-    return Format(office, OFFICE_MEDIA_TYPES[office]) if office else None
+    return DetectedFormat(office, OFFICE_MEDIA_TYPES[office]) if office else None
 
 
-def text_format(head: bytes, suffix: str, name: str) -> Format:
+def text_format(head: bytes, suffix: str, name: str) -> DetectedFormat:
     if suffix in CODE or name in CODE_NAMES or head.startswith(b"#!"):
-        return Format("code", "text/plain")
+        return DetectedFormat("code", "text/plain")
     start = head[:MARKUP_WITHIN]
     if SVG.match(start):
-        return Format("svg", "image/svg+xml")
+        return DetectedFormat("svg", "image/svg+xml")
     if HTML.match(start) or suffix in ("html", "htm", "xhtml"):
-        return Format("html", "text/html")
+        return DetectedFormat("html", "text/html")
     if suffix in MARKDOWN:
-        return Format("markdown", "text/markdown")
-    return Format("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
+        return DetectedFormat("markdown", "text/markdown")
+    return DetectedFormat("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:

@@ -1,7 +1,7 @@
 """A page of a PDF, or a picture, as a JPEG of a given width."""
 
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pypdfium2
 
@@ -18,14 +18,8 @@ QUALITY = 82  # of a JPEG
 ROUNDED_UP = 1 - 1e-9  # a page that is a hair wider than asked for would get one more pixel
 
 
-class Drawing(NamedTuple):
-    width: int  # pixels
-    height: int
-    jpeg: bytes
-
-
-def page_of_pdf(document: pypdfium2.PdfDocument, index: int, width: int) -> Drawing:
-    """With what was filled in and written onto it, as extraction reads it."""
+def page_of_pdf(document: pypdfium2.PdfDocument, index: int, width: int) -> bytes:
+    """A page as a JPEG, with what was filled in and written onto it, as extraction reads it."""
     try:
         page, _ = laid_open(document, index)
     except pypdfium2.PdfiumError:
@@ -43,8 +37,8 @@ def page_of_pdf(document: pypdfium2.PdfDocument, index: int, width: int) -> Draw
         page.close()
 
 
-def picture(source: Source, width: int) -> Drawing:
-    """Upright, on white; never larger than it is."""
+def picture(source: Source, width: int) -> bytes:
+    """A picture as a JPEG: upright, on white; never larger than it is."""
     with image.opened(source) as opened:
         across, down = image.upright_size(opened)
         width = min(width, across)
@@ -56,7 +50,7 @@ def picture(source: Source, width: int) -> Drawing:
         return encoded(drawn.resize((width, height), reducing_gap=2.0))
 
 
-def encoded(picture: "Image") -> Drawing:
+def encoded(picture: "Image") -> bytes:
     data = io.BytesIO()
     picture.convert("RGB").save(data, "JPEG", quality=QUALITY)
-    return Drawing(picture.width, picture.height, data.getvalue())
+    return data.getvalue()

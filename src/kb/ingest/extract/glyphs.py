@@ -48,7 +48,7 @@ NAMES = {
 }
 
 
-class Limits(Structure):
+class GlyphLimits(Structure):
     _fields_ = (
         ("invisible_mode", c_int),
         ("pale", c_uint),
@@ -75,7 +75,7 @@ def hidden_characters(page: pypdfium2.PdfPage, text: pypdfium2.PdfTextPage, coun
     return Way(ways), bytes(found)
 
 
-def hidden_slowly(limits: Limits, text: pypdfium2.PdfTextPage, count: int) -> tuple[Way, bytes]:
+def hidden_slowly(limits: GlyphLimits, text: pypdfium2.PdfTextPage, count: int) -> tuple[Way, bytes]:
     """The same in Python, where the library was not built: says what glyphs.c must say."""
     found = bytearray(count)
     every = before = of_object = 0
@@ -98,7 +98,7 @@ def hidden_slowly(limits: Limits, text: pypdfium2.PdfTextPage, count: int) -> tu
 
 
 def ways_of_object(
-    limits: Limits, text: pypdfium2.PdfTextPage, index: int, object_: object, matrix: pdfium.FS_MATRIX
+    limits: GlyphLimits, text: pypdfium2.PdfTextPage, index: int, object_: object, matrix: pdfium.FS_MATRIX
 ) -> int:
     colour = [c_uint() for _ in range(4)]
     ways = 0
@@ -113,13 +113,13 @@ def ways_of_object(
     return ways
 
 
-def limits_of(page: pypdfium2.PdfPage) -> Limits:
+def limits_of(page: pypdfium2.PdfPage) -> GlyphLimits:
     seen = pdfium.FS_RECTF()
     if not pdfium.FPDF_GetPageBoundingBox(page, byref(seen)):
         seen.left = seen.bottom = -math.inf
         seen.right = seen.top = math.inf
     mode = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
-    return Limits(mode, PALE, FAINT, READABLE, seen.left, seen.bottom, seen.right, seen.top)
+    return GlyphLimits(mode, PALE, FAINT, READABLE, seen.left, seen.bottom, seen.right, seen.top)
 
 
 @cache

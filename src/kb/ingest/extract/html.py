@@ -7,7 +7,7 @@ from typing import Any
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
 from kb.core.errors import JobFailure
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.ingest.extract.detect import BOMS
 from kb.ingest.extract.hidden import with_hidden
 from kb.ingest.extract.html_hidden import without_hidden

@@ -13,7 +13,7 @@ from typing import IO
 from lxml import etree
 
 from kb.core.errors import JobFailure
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.ingest.extract.detect import OLE
 from kb.ingest.extract.tidy import detail, real_title
 from kb.ingest.extract.tools import Source

@@ -2,7 +2,8 @@
 
 from dataclasses import asdict, dataclass, field
 
-from kb.core.values import Anchor, FailureCode, Json, LedgerState, LineBoxes
+from kb.core.types import Json
+from kb.core.values import Anchor, FailureCode, LedgerState, LineBoxes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from kb.core.errors import JobFailure
-from kb.core.values import Anchor, Json, LineBoxes
+from kb.core.types import Json
+from kb.core.values import Anchor, LineBoxes
 from kb.ingest.extract.hidden import Hidden, with_hidden
 from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part

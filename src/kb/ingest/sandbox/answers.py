@@ -23,7 +23,7 @@ Pixel = Annotated[int, Field(ge=0, lt=MAX_NUMBER)]
 
 
 @dataclass(frozen=True)
-class Found:
+class ExtractedPart:
     """A part; its text is the payload."""
 
     kind: Literal["part"]
@@ -59,7 +59,7 @@ class Failed:
     message: Annotated[str, Field(max_length=MAX_REASON)]
 
 
-Extracted = Found | Picture | End | Failed
+Extracted = ExtractedPart | Picture | End | Failed
 Read = Text | Failed
 EXTRACTED: TypeAdapter[Extracted] = TypeAdapter(Annotated[Extracted, Field(discriminator="kind")])
 READ: TypeAdapter[Read] = TypeAdapter(Annotated[Read, Field(discriminator="kind")])
@@ -69,7 +69,7 @@ def extracted(frame: Frame) -> Extracted:
     """An answer of a process that extracts."""
     try:
         answer = EXTRACTED.validate_json(frame.message, strict=True)
-        if isinstance(answer, Found):
+        if isinstance(answer, ExtractedPart):
             part = replace(answer.part, text=frame.payload.decode())
             check(part)
             return replace(answer, part=part)

@@ -1,21 +1,19 @@
 """Sandboxed processes that wait for their next file: as many as are asked at once, none before the first file."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kb.core.errors import JobFailure
-from kb.core.values import Json
+from kb.core.types import Interrupt, Json
 from kb.ingest.extract import Source
 from kb.ingest.sandbox.frames import Frame
-from kb.ingest.sandbox.process import GoneError, Limits, Process, Work
-
-Interrupt = Callable[[], None]
+from kb.ingest.sandbox.process import GoneError, Process, ProcessLimits, Work
 
 
 class Pool:
     """For several threads: each has a process to itself until it gives it back."""
 
-    def __init__(self, limits: Limits, work: Work, program: Sequence[str]) -> None:
+    def __init__(self, limits: ProcessLimits, work: Work, program: Sequence[str]) -> None:
         self._limits = limits
         self._work = work
         self._program = program

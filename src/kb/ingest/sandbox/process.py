@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from kb.core.errors import JobFailure
+from kb.core.types import Interrupt, Json
 from kb.core.values import FailureCode
 from kb.ingest.sandbox.frames import HEAD, MESSAGE_BYTES, Frame, pack, unpack
 
@@ -33,7 +34,7 @@ Work = Literal["extract", "show", "tesseract", "rapidocr"]  # what a process doe
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     memory_mb: int  # resident
     seconds: float  # that the engine waits for the next answer
     output_mb: int  # of one answer
@@ -47,7 +48,7 @@ class GoneError(Exception):
 class Process:
     """For one thread at a time. Every failure is a JobFailure and ends the process."""
 
-    def __init__(self, limits: Limits, work: Work, program: Sequence[str] = PROGRAM) -> None:
+    def __init__(self, limits: ProcessLimits, work: Work, program: Sequence[str] = PROGRAM) -> None:
         self._limits = limits
         self._over_memory = False
         self._socket, theirs = socket.socketpair()
@@ -73,9 +74,7 @@ class Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def send(
-        self, message: dict[str, Any], payload: bytes, interrupt: Callable[[], None], files: Sequence[int] = ()
-    ) -> None:
+    def send(self, message: Json, payload: bytes, interrupt: Interrupt, files: Sequence[int] = ()) -> None:
         """Send a request; `interrupt` raises when its answer is no longer needed.
 
         `files` are open descriptors that the process gets a copy of.
@@ -92,7 +91,7 @@ class Process:
             except (BrokenPipeError, ConnectionResetError):
                 raise self._ended() from None
 
-    def receive(self, interrupt: Callable[[], None]) -> Frame:
+    def receive(self, interrupt: Interrupt) -> Frame:
         """Return the next answer, unchecked. The time limit counts only while this waits."""
         deadline = time.monotonic() + self._limits.seconds
         message_bytes, payload_bytes = HEAD.unpack(self._exactly(HEAD.size, deadline, interrupt))
@@ -111,7 +110,7 @@ class Process:
         self._popen.stderr.close()
         self._socket.close()
 
-    def _exactly(self, size: int, deadline: float, interrupt: Callable[[], None]) -> bytearray:
+    def _exactly(self, size: int, deadline: float, interrupt: Interrupt) -> bytearray:
         data = bytearray()
         while len(data) < size:
             self._await(select.POLLIN, deadline, interrupt)
@@ -126,7 +125,7 @@ class Process:
             data += piece
         return data
 
-    def _await(self, event: int, deadline: float, interrupt: Callable[[], None]) -> None:
+    def _await(self, event: int, deadline: float, interrupt: Interrupt) -> None:
         poll = select.poll()
         poll.register(self._socket, event)
         while not poll.poll(TICK * 1000):

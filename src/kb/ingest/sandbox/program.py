@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kb.core.errors import JobFailure
@@ -66,13 +67,13 @@ class Pipe:
         return data
 
 
+@dataclass(frozen=True)
 class RemoteOcr:
     """Asks the engine to have images read in the process that holds the OCR models."""
 
-    def __init__(self, pipe: Pipe, missing: str | None, missing_code: FailureCode) -> None:
-        self._pipe = pipe
-        self._missing = missing
-        self._missing_code = missing_code
+    _pipe: Pipe
+    _missing: str | None  # why there is none
+    _missing_code: FailureCode
 
     def read(self, image: "Image") -> Reading:
         if self._missing:
@@ -87,7 +88,7 @@ class RemoteOcr:
         return reading([ReadLine(*line) for line in zip(texts, boxes or [None] * len(texts), strict=True)])
 
 
-class Work(Protocol):
+class Service(Protocol):
     needs: Needs
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None: ...
@@ -134,7 +135,7 @@ def failure_of(error: Exception) -> dict[str, Any]:
     return {"kind": "failure", "code": code, "message": message}
 
 
-def load(work: str, pipe: Pipe) -> Work:
+def load(work: str, pipe: Pipe) -> Service:
     if work == "extract":
         return Extraction(pipe)
     if work == "show":
@@ -144,7 +145,7 @@ def load(work: str, pipe: Pipe) -> Work:
     return ImageReading(pipe, work)
 
 
-def serve(pipe: Pipe, work: Work) -> None:
+def serve(pipe: Pipe, work: Service) -> None:
     """Answer one request, also if it fails."""
     frame, files = pipe.receive()
     try:

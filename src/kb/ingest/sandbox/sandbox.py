@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from kb.core.errors import JobFailure
-from kb.core.values import DocType, Json
+from kb.core.types import Interrupt, Json
+from kb.core.values import DocType
 from kb.ingest.extract import Part, Source
-from kb.ingest.sandbox.answers import Failed, Found, Picture, extracted, read
+from kb.ingest.sandbox.answers import ExtractedPart, Failed, Picture, extracted, read
 from kb.ingest.sandbox.ocr import OcrChoice
-from kb.ingest.sandbox.pool import Interrupt, Pool
-from kb.ingest.sandbox.process import PROGRAM, TICK, GoneError, Limits, Process, Work
+from kb.ingest.sandbox.pool import Pool
+from kb.ingest.sandbox.process import PROGRAM, TICK, GoneError, Process, ProcessLimits, Work
 
-EXTRACT_LIMITS = Limits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
-OCR_LIMITS = Limits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
+EXTRACT_LIMITS = ProcessLimits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
+OCR_LIMITS = ProcessLimits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
 DOCUMENT_MB = 256  # of text in all
 DOCUMENT_SECONDS = 1800  # that extraction may take in all, OCR apart
 
@@ -29,8 +30,8 @@ class Sandbox:
     def __init__(
         self,
         choose_ocr: Callable[[], OcrChoice],
-        limits: Limits = EXTRACT_LIMITS,
-        ocr_limits: Limits = OCR_LIMITS,
+        limits: ProcessLimits = EXTRACT_LIMITS,
+        ocr_limits: ProcessLimits = OCR_LIMITS,
         program: Sequence[str] = PROGRAM,
     ) -> None:
         self._choose_ocr = cache(choose_ocr)  # looking for Tesseract takes a moment: not at start
@@ -60,7 +61,7 @@ class Sandbox:
         size = 0
         waited = 0.0
         try:
-            while isinstance(answer := extracted(frame), Found | Picture):
+            while isinstance(answer := extracted(frame), ExtractedPart | Picture):
                 if isinstance(answer, Picture):
                     before_ocr()
                     process.send(*self._read(answer, frame.payload, interrupt), interrupt)

@@ -11,7 +11,7 @@ from typing import Any
 import pypdfium2
 
 from kb.core.errors import JobFailure
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.ingest.extract import Source, drawn, image, load
 from kb.ingest.extract.cells import Window, window
 from kb.ingest.extract.pdf import opened
@@ -45,7 +45,7 @@ class Showing:
             if not 0 < request["page"] <= len(document):
                 return self._send({"kind": "beyond", "pages": len(document)}, b"")
             drawing = drawn.page_of_pdf(document, request["page"] - 1, request["width"])
-        return self._send({"kind": "drawing"}, drawing.jpeg)
+        return self._send({"kind": "drawing"}, drawing)
 
     def _boxes(self, source: Source, request: Json, text: str) -> None:
         """Where `text[start:end]` stands; `text` is what extraction made of the page."""

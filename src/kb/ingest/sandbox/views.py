@@ -11,14 +11,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from kb.core.errors import JobFailure, Unavailable
-from kb.core.values import DocType, Json
+from kb.core.types import Json
+from kb.core.values import DocType
 from kb.ingest.extract import Source
 from kb.ingest.sandbox.answers import MAX_NUMBER, Failed, senseless
 from kb.ingest.sandbox.frames import Frame
 from kb.ingest.sandbox.pool import Pool
-from kb.ingest.sandbox.process import PROGRAM, Limits
+from kb.ingest.sandbox.process import PROGRAM, ProcessLimits
 
-VIEW_LIMITS = Limits(memory_mb=768, seconds=15, output_mb=32, idle_seconds=300)
+VIEW_LIMITS = ProcessLimits(memory_mb=768, seconds=15, output_mb=32, idle_seconds=300)
 JPEG = b"\xff\xd8\xff"
 
 Length = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -26,14 +27,14 @@ Box = tuple[Length, Length, Length, Length]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PageDrawing:
     """A JPEG: the payload."""
 
     kind: Literal["drawing"]
 
 
 @dataclass(frozen=True)
-class Places:
+class FoundBoxes:
     """Where a passage stands on its page, in points from its upper left corner."""
 
     kind: Literal["places"]
@@ -63,7 +64,7 @@ class NoSheet:
     kind: Literal["no_sheet"]
 
 
-View = Drawing | Places | Cells | Beyond | NoSheet
+View = PageDrawing | FoundBoxes | Cells | Beyond | NoSheet
 VIEW: TypeAdapter[View | Failed] = TypeAdapter(Annotated[View | Failed, Field(discriminator="kind")])
 Kind = TypeVar("Kind")
 ROWS: TypeAdapter[list[list[str]]] = TypeAdapter(list[list[str]])
@@ -72,22 +73,24 @@ ROWS: TypeAdapter[list[list[str]]] = TypeAdapter(list[list[str]])
 class Viewer:
     """For several threads. What goes wrong with a file is a JobFailure."""
 
-    def __init__(self, limits: Limits = VIEW_LIMITS, program: Sequence[str] = PROGRAM) -> None:
+    def __init__(self, limits: ProcessLimits = VIEW_LIMITS, program: Sequence[str] = PROGRAM) -> None:
         self._pool = Pool(limits, "show", program)
         self._closing = False
 
     def image(self, doc_type: DocType, original: Path, page: int, width: int) -> bytes | Beyond:
         """A page as a JPEG."""
         frame, answer = self._ask(original, {"ask": "image", "doc_type": doc_type, "page": page, "width": width})
-        if isinstance(answer, Drawing) and frame.payload.startswith(JPEG):
+        if isinstance(answer, PageDrawing) and frame.payload.startswith(JPEG):
             return frame.payload
         return expected(answer, Beyond)
 
-    def boxes(self, doc_type: DocType, original: Path, page: int, text: str, start: int, end: int) -> Places | Beyond:
+    def boxes(
+        self, doc_type: DocType, original: Path, page: int, text: str, start: int, end: int
+    ) -> FoundBoxes | Beyond:
         """Where `text[start:end]` stands on a page; `text` is what was extracted of that page."""
         request = {"ask": "boxes", "doc_type": doc_type, "page": page, "start": start, "end": end}
         _, answer = self._ask(original, request, text.encode("utf-8", "replace"))
-        return answer if isinstance(answer, Places) else expected(answer, Beyond)
+        return answer if isinstance(answer, FoundBoxes) else expected(answer, Beyond)
 
     def cells(self, original: Path, sheet: str, window: tuple[int, int, int, int]) -> list[list[str]] | None:
         """Cells of a sheet; None where there is no such sheet. See `kb.ingest.extract.cells`."""

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kb.core.values import DocType, JobStatus, Json, Mode
+from kb.core.types import Json
+from kb.core.values import DocType, JobStatus, Mode
 from kb.core.wire import absent
 from kb.mcp.uploads.staging import MAX_CHUNK_INDEX
 

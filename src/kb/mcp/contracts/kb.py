@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from kb.core.errors import InvalidRequest, KBError, Unavailable
 from kb.core.metadata import fitted
 from kb.core.status import Status
-from kb.core.values import Accepted, Document, DocumentList, Job, JobList, Json, SearchAnswer
+from kb.core.types import Json
+from kb.core.values import Accepted, Document, DocumentList, Job, JobList, SearchAnswer
 from kb.core.wire import wire
 from kb.http.guard import UPLOADS
 from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting

@@ -3,14 +3,15 @@
 A collection is a tag `collection:<name>`, of which a document has exactly one. Agents see it as a field of its own.
 """
 
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import anyio
 from pydantic import Field
 
 from kb.core.errors import InvalidRequest
-from kb.core.settings import Settings
-from kb.core.values import Accepted, Document, DocumentList, Json, SearchAnswer
+from kb.core.types import Json
+from kb.core.values import Accepted, Document, DocumentList, SearchAnswer
 from kb.mcp.contracts.arguments import (
     DocTypeFilter,
     DocumentId,
@@ -36,9 +37,8 @@ from kb.mcp.contracts.arguments import (
     UploadStarted,
 )
 from kb.mcp.contracts.kb import Kb
-from kb.mcp.engine_client import Client
 from kb.mcp.tools import Caller, Shape, tool, tools_of
-from kb.mcp.uploads.staging import StagedUpload, Uploads
+from kb.mcp.uploads.staging import StagedUpload
 
 PREFIX = "collection:"
 DEFAULT = "documents"
@@ -50,14 +50,13 @@ Into = Annotated[
 ]
 
 
+@dataclass
 class KbV3(Kb):
     name = "kb-v3"
     server_name = "kb-v3"
     title = "kb knowledge base (v3)"
 
-    def __init__(self, client: Client, uploads: Uploads, settings: Settings) -> None:
-        super().__init__(client, uploads, settings)
-        self._moving = anyio.Lock()
+    _moving: anyio.Lock = field(default_factory=anyio.Lock)
 
     @tool("Search the knowledge base", reads=True)
     async def kb_search(

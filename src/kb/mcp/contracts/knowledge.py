@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kb.core.errors import InvalidRequest, KBError, NotFound, TooLarge, Unavailable, UnsupportedFormat
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.budget import fitting
 from kb.mcp.contracts import knowledge_shapes as shapes
 from kb.mcp.contracts.contract import Contract

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kb.core.values import Json
+from kb.core.types import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kb.core.values import DocType, Json
+from kb.core.types import Json
+from kb.core.values import DocType
 from kb.mcp.tools import Refusal
 from kb.mcp.uploads.files import ALIASES, FORMATS, file_format
 

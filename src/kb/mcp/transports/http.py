@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from kb.core.errors import Unavailable
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.errors import wire_error
 from kb.mcp.sdk import GONE, ContractServer
 from kb.mcp.transports.plain import plain_answer

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.sdk import GONE, ContractServer
 from kb.mcp.transports.wire import answer_bytes, error_bytes
 

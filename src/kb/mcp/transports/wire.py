@@ -8,7 +8,7 @@ import pydantic_core
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.mcp.errors import wire_error
 
 MAX_MESSAGE = 4 * 2**20  # a chunk of 1 MB in base64 fits three times

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from kb.core.errors import KBError, is_damage
-from kb.core.values import Json
+from kb.core.types import Json
 from kb.core.wire import wire
 from kb.store import chunks, documents, notes
 from kb.store.backend import Database, Row, Transaction

@@ -6,6 +6,7 @@ string, and BM25 is computed over arrays (`kb.search.keyword`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import apsw
 import numpy as np
@@ -27,9 +28,9 @@ CREATE VIRTUAL TABLE temp.chunks_fts_counts USING fts5vocab(main, chunks_fts, ro
 """
 
 
+@dataclass
 class SQLiteFullText:
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    _connection: apsw.Connection
 
     def add(self, chunk_id: int, title: str, heading: str, body: str) -> None:
         self._connection.execute(

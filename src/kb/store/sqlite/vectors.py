@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
@@ -60,9 +61,9 @@ class Tally:
         return tuple(map(int, self._sums)) if self._finite else None
 
 
+@dataclass
 class SQLiteVectors:
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    _connection: apsw.Connection
 
     def add(self, chunk_id: int, vector: Vector) -> None:
         with damage_named():
