@@ -1,6 +1,6 @@
-"""Where a text may be cut, and how good a place each is.
+"""Where a text may be cut, and how good each of these breaks is.
 
-A break stands where the next passage would begin: at the start of a line or of a sentence. Finer places (words,
+A break stands where the next passage would begin: at the start of a line or of a sentence. Finer breaks (words,
 tokens) are looked for only inside what is too long, by the chunker itself. `Layout` is what it works from: arrays,
 since a text of 100 MB may have 50 million lines. `interrupt` is called all along, and raises when the work should stop.
 """
@@ -20,7 +20,7 @@ LONG_LINE = 100_000  # characters of a line that say what it is
 
 
 class Rank(IntEnum):
-    """How good a place to cut is, the best first."""
+    """How good a break is, the best first."""
 
     HEADING = 0  # before a heading, or before a definition in code
     BLOCK = 1  # after a blank line
@@ -117,7 +117,7 @@ def is_blank(text: str, start: int, end: int) -> bool:
 
 
 def line_rank(text: str, start: int, *, after_blank: bool) -> Rank:
-    """How good a place the start of a line of prose is."""
+    """How good a break the start of a line of prose is."""
     if after_blank:
         return Rank.BLOCK
     return Rank.WRAP if text[start : start + 80].lstrip()[:1].islower() else Rank.LINE

@@ -1,9 +1,9 @@
 """Chooses where to cut a text: the cuts of least total cost.
 
-A cut costs by its place, a passage by the room it leaves empty, so that two even passages beat a full one and a
+A cut costs by its rank, a passage by the room it leaves empty, so that two even passages beat a full one and a
 rest. A section of level 1 or 2 is never joined with its neighbour unless one of them is below the least size, a
 quarter of the budget; such small sections are joined until they are not. What is too long and has no better
-place inside is cut between words, then between tokens, then anywhere.
+break inside is cut between words, then between tokens, then anywhere.
 """
 
 import sys
@@ -20,8 +20,8 @@ import numpy as np
 from kb.core.types import Interrupt
 from kb.ingest.chunking.breaks import Layout, Rank, Spans, breaks
 
-NOWHERE = sys.maxsize  # after every place in any text
-AT_ONCE = 4096  # places between two calls of `interrupt`
+NOWHERE = sys.maxsize  # after every position in any text
+AT_ONCE = 4096  # candidates between two calls of `interrupt`
 CHARACTERS_PER_TOKEN = 8  # more than this many times the budget is too long, however few tokens it has
 
 # What a cut costs. An empty passage would cost 1, one below the least size up to 4.
@@ -41,7 +41,9 @@ JOIN_COST = (0.0, 1.5, 1.0, 0.2, 0.1, 0.05, 0.05)
 SMALL_COST = 3.0
 
 
-class _Place(NamedTuple):
+class _Candidate(NamedTuple):
+    """A position at which the text may be cut."""
+
     at: int
     tokens: int  # before it
     rank: int
@@ -50,8 +52,8 @@ class _Place(NamedTuple):
     closed: bool  # no passage reaches beyond
 
 
-class _Places:
-    """Places as columns: there may be millions."""
+class _Candidates:
+    """Candidates as columns: there may be millions."""
 
     def __init__(self) -> None:
         self.at = array("i")
@@ -61,13 +63,13 @@ class _Places:
         self.joined = array("d")
         self.closed = bytearray()
 
-    def append(self, place: _Place) -> None:
-        self.at.append(place.at)
-        self.tokens.append(place.tokens)
-        self.ranks.append(place.rank)
-        self.levels.append(place.level)
-        self.joined.append(place.joined)
-        self.closed.append(place.closed)
+    def append(self, candidate: _Candidate) -> None:
+        self.at.append(candidate.at)
+        self.tokens.append(candidate.tokens)
+        self.ranks.append(candidate.rank)
+        self.levels.append(candidate.level)
+        self.joined.append(candidate.joined)
+        self.closed.append(candidate.closed)
 
 
 def cut(
@@ -75,43 +77,43 @@ def cut(
 ) -> Iterator[tuple[int, int]]:
     """Start and end of every passage, white space around it included; `starts` says where tokens start."""
     limit = budget * CHARACTERS_PER_TOKEN
-    every = _every_place(text, layout, starts, budget, interrupt)
-    filled = _Places()
+    every = _every_candidate(text, layout, starts, budget, interrupt)
+    filled = _Candidates()
     last = None
-    for place in _thin(every, budget):
+    for candidate in _thin(every, budget):
         if last is not None:
-            _fill(filled, text, starts, last, place, budget, interrupt)
-        filled.append(place)
-        last = place
+            _fill(filled, text, starts, last, candidate, budget, interrupt)
+        filled.append(candidate)
+        last = candidate
     assert last is not None
-    end = _Place(len(text), len(starts), Rank.HEADING, 0, last.joined, closed=True)
+    end = _Candidate(len(text), len(starts), Rank.HEADING, 0, last.joined, closed=True)
     _fill(filled, text, starts, last, end, budget, interrupt)
     filled.append(end)
     yield from pairwise(_cheapest(filled, budget, limit, interrupt))
 
 
 def _fill(
-    filled: _Places,
+    filled: _Candidates,
     text: str,
     starts: "array[int]",
-    place: _Place,
-    after: _Place,
+    candidate: _Candidate,
+    after: _Candidate,
     budget: int,
     interrupt: Interrupt,
 ) -> None:
-    """Add the places in between, where that is too long."""
-    if after.tokens - place.tokens <= budget and after.at - place.at <= budget * CHARACTERS_PER_TOKEN:
+    """Add the candidates in between, where that is too long."""
+    if after.tokens - candidate.tokens <= budget and after.at - candidate.at <= budget * CHARACTERS_PER_TOKEN:
         return
-    for number, at in enumerate(cut_long(text, starts, place.at, after.at, budget)):
+    for number, at in enumerate(cut_long(text, starts, candidate.at, after.at, budget)):
         if number % AT_ONCE == 0:
             interrupt()
         rank = Rank.WORD if text[at - 1].isspace() else Rank.TOKEN
-        filled.append(_Place(at, bisect_left(starts, at), rank, 0, after.joined, closed=False))
+        filled.append(_Candidate(at, bisect_left(starts, at), rank, 0, after.joined, closed=False))
 
 
-def _every_place(
+def _every_candidate(
     text: str, layout: Layout, starts: "array[int]", budget: int, interrupt: Interrupt
-) -> Iterator[_Place]:
+) -> Iterator[_Candidate]:
     tokens = np.asarray(starts)
     closed = _closed(layout, starts, budget // 4, interrupt)
     next_closed = next(closed, NOWHERE)
@@ -124,14 +126,14 @@ def _every_place(
             is_closed = at == next_closed
             if is_closed:
                 next_closed = next(closed, NOWHERE)
-            yield _Place(at, count, rank, level, joined, is_closed)
+            yield _Candidate(at, count, rank, level, joined, is_closed)
             joined += JOIN_COST[level]
 
 
 def _outside_whole(
     found: Iterable[tuple[int, int, int]], whole: Spans, starts: "array[int]", budget: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Leave out the places inside of something that fits and so stays whole."""
+    """Leave out the candidates inside of something that fits and so stays whole."""
     spans = (
         (begin, end)
         for begin, end in whole
@@ -139,15 +141,15 @@ def _outside_whole(
         and bisect_left(starts, end) - bisect_left(starts, begin) <= budget
     )
     begin = end = -1
-    for place in found:
-        while end <= place[0] and begin < NOWHERE:
+    for candidate in found:
+        while end <= candidate[0] and begin < NOWHERE:
             begin, end = next(spans, (NOWHERE, NOWHERE))
-        if place[0] <= begin:
-            yield place
+        if candidate[0] <= begin:
+            yield candidate
 
 
 def _closed(layout: Layout, starts: "array[int]", least: int, interrupt: Interrupt) -> Iterator[int]:
-    """The places that part two sections of level 1 or 2 which both are large enough to stand alone."""
+    """The candidates that part two sections of level 1 or 2 which both are large enough to stand alone."""
     before, here = 0, None
     for at, tokens in _major(layout, starts, interrupt):
         if here is not None:
@@ -168,44 +170,44 @@ def _major(layout: Layout, starts: "array[int]", interrupt: Interrupt) -> Iterat
         yield from zip(at.tolist(), np.searchsorted(np.asarray(starts), at).tolist(), strict=True)
 
 
-def _thin(places: Iterator[_Place], budget: int) -> Iterator[_Place]:
-    """Leave out places that have a better one close by: they would cost time and hardly change the choice.
+def _thin(candidates: Iterator[_Candidate], budget: int) -> Iterator[_Candidate]:
+    """Leave out candidates that have a better one close by: they would cost time and hardly change the choice.
 
     The first and the last stay.
     """
     close, far = max(1, budget // 16), budget // 4
-    before, last = None, next(places)  # the latest two that are kept
-    place = next(places, last)
-    for after in places:
+    before, last = None, next(candidates)  # the latest two that are kept
+    candidate = next(candidates, last)
+    for after in candidates:
         skips = replaces = False
-        if place.tokens - last.tokens < close and not place.closed:
-            if (place.rank, place.level) >= (last.rank, last.level):
+        if candidate.tokens - last.tokens < close and not candidate.closed:
+            if (candidate.rank, candidate.level) >= (last.rank, last.level):
                 skips = after.tokens - last.tokens <= far
             elif before is not None and not last.closed:
-                replaces = place.tokens - before.tokens <= far
+                replaces = candidate.tokens - before.tokens <= far
         if not skips:
             if not replaces:
                 if before is not None:
                     yield before
                 before = last
-            last = place
-        place = after
+            last = candidate
+        candidate = after
     if before is not None:
         yield before
     yield last
-    if place is not last:
-        yield place
+    if candidate is not last:
+        yield candidate
 
 
-def _cheapest(places: _Places, budget: int, limit: int, interrupt: Interrupt) -> Iterator[int]:
+def _cheapest(candidates: _Candidates, budget: int, limit: int, interrupt: Interrupt) -> Iterator[int]:
     """The positions to cut at, first and last included, by dynamic programming from the end."""
-    at, tokens, closed, joined = places.at, places.tokens, places.closed, places.joined
+    at, tokens, closed, joined = candidates.at, candidates.tokens, candidates.closed, candidates.joined
     costs = [COST[rank] for rank in Rank]
-    ranks, levels = places.ranks, places.levels
+    ranks, levels = candidates.ranks, candidates.levels
     least = max(1, budget // 4)
     fill = [(1 - n / budget) ** 2 + SMALL_COST * max(0.0, 1 - n / least) ** 2 for n in range(budget + 1)]
     end = len(at) - 1
-    best = array("d", bytes(8 * (end + 1)))  # the cost of everything from a place to the end
+    best = array("d", bytes(8 * (end + 1)))  # the cost of everything from a candidate to the end
     following = array("i", bytes(4 * (end + 1)))
     for here in range(end - 1, -1, -1):
         if here % AT_ONCE == 0:
@@ -253,7 +255,7 @@ def cut_long(text: str, starts: Sequence[int], begin: int, end: int, budget: int
 
 
 def _near(text: str, starts: Sequence[int], begin: int, target: int) -> int:
-    """The best place to cut in the second half of what lies between `begin` and `target`."""
+    """The best position to cut at in the second half of what lies between `begin` and `target`."""
     half = begin + (target - begin) // 2
     nearest = bisect_right(starts, target) - 1
     for token in range(nearest, -1, -1):

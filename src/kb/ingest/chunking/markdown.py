@@ -206,7 +206,7 @@ class _Reader:
 
     def _keep_line(self, start: int, end: int) -> None:
         self._layout.keep_verbatim(start, end)
-        if self._text[start].isspace():  # else there is no place in it: after a sentence, the next begins at its text
+        if self._text[start].isspace():  # else there is no break in it: after a sentence, the next begins at its text
             self._layout.whole.add(start, end)
 
     def _keep_whole(self, start: int, end: int) -> None:
