@@ -10,35 +10,7 @@ from kb.core.values import Accepted, Document, DocumentList, Job, JobList, Searc
 from kb.core.wire import wire
 from kb.http.guard import UPLOADS
 from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting
-from kb.mcp.contracts.arguments import (
-    ChunkIndex,
-    ChunkStored,
-    Data,
-    DocTypeFilter,
-    DocumentId,
-    ErrorField,
-    ExpectedVersion,
-    Filename,
-    FilterTags,
-    FirstChunk,
-    FtsOnly,
-    JobId,
-    MaxTokens,
-    MinScore,
-    NoteText,
-    Notice,
-    Query,
-    ReadBudget,
-    SearchMode,
-    SourcePath,
-    StatusFilter,
-    Tags,
-    Title,
-    Top,
-    TotalSize,
-    UploadId,
-    UploadStarted,
-)
+from kb.mcp.contracts import arguments as arg
 from kb.mcp.contracts.contract import Contract
 from kb.mcp.prompts import REMEMBER, search_prompt
 from kb.mcp.tools import Caller, Shape, tool, tools_of
@@ -63,15 +35,15 @@ class Kb(Contract):
     @tool("Search the knowledge base", reads=True)
     async def kb_search(
         self,
-        query: Query,
-        top: Top = 10,
-        tags: FilterTags = None,
-        doc_type: DocTypeFilter = None,
-        mode: SearchMode = "hybrid",
-        fts_only: FtsOnly = False,
-        min_score: MinScore = 0.0,
-        max_tokens: MaxTokens = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField, without=("facets",))]:
+        query: arg.Query,
+        top: arg.Top = 10,
+        tags: arg.FilterTags = None,
+        doc_type: arg.DocTypeFilter = None,
+        mode: arg.SearchMode = "hybrid",
+        fts_only: arg.FtsOnly = False,
+        min_score: arg.MinScore = 0.0,
+        max_tokens: arg.MaxTokens = None,
+    ) -> Annotated[Json, Shape(SearchAnswer, arg.ErrorField, without=("facets",))]:
         """Find passages in documents and notes by meaning and by keywords.
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,
@@ -99,8 +71,8 @@ class Kb(Contract):
 
     @tool("Add a note")
     async def kb_addnote(
-        self, text: NoteText, tags: Tags = None, title: Title = None
-    ) -> Annotated[Json, Shape(Accepted, ErrorField)]:
+        self, text: arg.NoteText, tags: arg.Tags = None, title: arg.Title = None
+    ) -> Annotated[Json, Shape(Accepted, arg.ErrorField)]:
         """Store a text note, so that it can be found by kb_search.
 
         Search first: when a note about the same thing exists, change it with kb_update_note instead of adding a second
@@ -111,8 +83,8 @@ class Kb(Contract):
 
     @tool("Start a file upload")
     async def kb_upload_start(
-        self, caller: Caller, filename: Filename, total_size: TotalSize, tags: Tags = None
-    ) -> Annotated[Json, Shape(UploadStarted, ErrorField)]:
+        self, caller: Caller, filename: arg.Filename, total_size: arg.TotalSize, tags: arg.Tags = None
+    ) -> Annotated[Json, Shape(arg.UploadStarted, arg.ErrorField)]:
         """Begin to upload a file: first of three steps. Returns upload_id.
 
         Split the file into chunks of 1 MB (1048576 raw bytes), base64-encode each, and send them with kb_upload_chunk;
@@ -132,16 +104,13 @@ class Kb(Contract):
         if self.settings.mcp_upload_urls == "on":
             url = f"{self.settings.mcp_public_url or caller.base_url}{UPLOADS}{upload.token}"
         chunks = -(-total_size // CHUNK_BYTES)
-        answer: Json = wire(UploadStarted(upload.id, CHUNK_BYTES, chunks, self.uploads.idle_seconds, url))
+        answer: Json = wire(arg.UploadStarted(upload.id, CHUNK_BYTES, chunks, self.uploads.idle_seconds, url))
         return answer
 
     @tool("Send one chunk of a file", idempotent=True)
     async def kb_upload_chunk(
-        self,
-        upload_id: UploadId,
-        data: Data,
-        chunk_index: ChunkIndex,
-    ) -> Annotated[Json, Shape(ChunkStored, ErrorField)]:
+        self, upload_id: arg.UploadId, data: arg.Data, chunk_index: arg.ChunkIndex
+    ) -> Annotated[Json, Shape(arg.ChunkStored, arg.ErrorField)]:
         """Send one chunk of an upload: second of three steps, once for each chunk.
 
         Any order will do, and sending a chunk again replaces it. Returns how many bytes have arrived and which chunks
@@ -149,14 +118,14 @@ class Kb(Contract):
         """
         upload, replaced = self.uploads.add_chunk(upload_id, chunk_index, data)
         missing = upload.missing()[:1000]
-        stored = ChunkStored(upload.id, chunk_index, replaced, upload.received, upload.total_size, missing)
+        stored = arg.ChunkStored(upload.id, chunk_index, replaced, upload.received, upload.total_size, missing)
         answer: Json = wire(stored)
         return answer
 
     @tool("Finish a file upload")
     async def kb_upload_finish(
-        self, caller: Caller, upload_id: UploadId
-    ) -> Annotated[Json, Shape(Accepted, Job, ErrorField)]:
+        self, caller: Caller, upload_id: arg.UploadId
+    ) -> Annotated[Json, Shape(Accepted, Job, arg.ErrorField)]:
         """Hand an uploaded file to the knowledge base: last of three steps. Returns job_id and status.
 
         The file is indexed in the background: ask kb_jobs(job_id=...) until its status is "completed". With a progress
@@ -183,11 +152,8 @@ class Kb(Contract):
 
     @tool("Update a note", destroys=True, idempotent=True)
     async def kb_update_note(
-        self,
-        document_id: DocumentId,
-        text: NoteText,
-        expected_version: ExpectedVersion = None,
-    ) -> Annotated[Json, Shape(Document, ErrorField)]:
+        self, document_id: arg.DocumentId, text: arg.NoteText, expected_version: arg.ExpectedVersion = None
+    ) -> Annotated[Json, Shape(Document, arg.ErrorField)]:
         """Replace the text of a note in place; its id, tags and creation time stay. Returns the updated document.
 
         Use it instead of adding a second note about the same thing. Read the note first (kb_get) and pass its version
@@ -199,11 +165,11 @@ class Kb(Contract):
     @tool("Get a document", reads=True)
     async def kb_get(
         self,
-        document_id: DocumentId | None = None,
-        source_path: SourcePath = None,
-        first_chunk: FirstChunk = None,
-        max_tokens: ReadBudget = None,
-    ) -> Annotated[Json, Shape(Document, DocumentList, Notice, ErrorField)]:
+        document_id: arg.DocumentId | None = None,
+        source_path: arg.SourcePath = None,
+        first_chunk: arg.FirstChunk = None,
+        max_tokens: arg.ReadBudget = None,
+    ) -> Annotated[Json, Shape(Document, DocumentList, arg.Notice, arg.ErrorField)]:
         """Read a document: metadata, tags, version, all its passages; a note also with its text, exactly as written.
 
         Give document_id (from kb_search), or source_path, which answers {"documents": [...], "total"}. For a large
@@ -219,7 +185,7 @@ class Kb(Contract):
         return document if max_tokens is None else _fitted(document, first_chunk or 0, max_tokens)
 
     @tool("Show the engine's status", reads=True)
-    async def kb_status(self) -> Annotated[Json, Shape(Status, ErrorField)]:
+    async def kb_status(self) -> Annotated[Json, Shape(Status, arg.ErrorField)]:
         """Show the engine's version, model, device, document counts, queue and health.
 
         Use it when searches come back empty, or to see whether everything is indexed yet.
@@ -228,10 +194,8 @@ class Kb(Contract):
 
     @tool("Show ingestion jobs", reads=True)
     async def kb_jobs(
-        self,
-        status: StatusFilter = None,
-        job_id: JobId = None,
-    ) -> Annotated[Json, Shape(JobList, Job, ErrorField)]:
+        self, status: arg.StatusFilter = None, job_id: arg.JobId = None
+    ) -> Annotated[Json, Shape(JobList, Job, arg.ErrorField)]:
         """Show what became of things that were added: recent jobs, newest first, or one job with progress and error."""
         if job_id is not None and status is not None:
             raise InvalidRequest("Give either job_id or status, not both.")

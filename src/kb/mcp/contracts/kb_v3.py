@@ -12,30 +12,7 @@ from pydantic import Field
 from kb.core.errors import InvalidRequest
 from kb.core.types import Json
 from kb.core.values import Accepted, Document, DocumentList, SearchAnswer
-from kb.mcp.contracts.arguments import (
-    DocTypeFilter,
-    DocumentId,
-    ErrorField,
-    ExpectedVersion,
-    Filename,
-    FilterTags,
-    FirstChunk,
-    FtsOnly,
-    InCollection,
-    MaxTokens,
-    MinScore,
-    NoteText,
-    Notice,
-    Query,
-    ReadBudget,
-    SearchMode,
-    SourcePath,
-    Tags,
-    Title,
-    Top,
-    TotalSize,
-    UploadStarted,
-)
+from kb.mcp.contracts import arguments as arg
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.tools import Caller, Shape, tool, tools_of
 from kb.mcp.uploads.staging import StagedUpload
@@ -61,16 +38,16 @@ class KbV3(Kb):
     @tool("Search the knowledge base", reads=True)
     async def kb_search(
         self,
-        query: Query,
-        top: Top = 10,
-        tags: FilterTags = None,
-        doc_type: DocTypeFilter = None,
-        mode: SearchMode = "hybrid",
-        fts_only: FtsOnly = False,
-        min_score: MinScore = 0.0,
-        max_tokens: MaxTokens = None,
+        query: arg.Query,
+        top: arg.Top = 10,
+        tags: arg.FilterTags = None,
+        doc_type: arg.DocTypeFilter = None,
+        mode: arg.SearchMode = "hybrid",
+        fts_only: arg.FtsOnly = False,
+        min_score: arg.MinScore = 0.0,
+        max_tokens: arg.MaxTokens = None,
         collection: Within = None,
-    ) -> Annotated[Json, Shape(SearchAnswer, ErrorField, without=("facets",))]:
+    ) -> Annotated[Json, Shape(SearchAnswer, arg.ErrorField, without=("facets",))]:
         within = [] if collection is None else [self._tag(collection)]
         answer = await super().kb_search(
             query, top, [*(tags or []), *within], doc_type, mode, fts_only, min_score, max_tokens
@@ -81,24 +58,29 @@ class KbV3(Kb):
 
     @tool("Add a note")
     async def kb_addnote(
-        self, text: NoteText, tags: Tags = None, title: Title = None, collection: Into = DEFAULT
-    ) -> Annotated[Json, Shape(Accepted, ErrorField)]:
+        self, text: arg.NoteText, tags: arg.Tags = None, title: arg.Title = None, collection: Into = DEFAULT
+    ) -> Annotated[Json, Shape(Accepted, arg.ErrorField)]:
         return await super().kb_addnote(text, [self._tag(collection), *plain(tags)], title)
 
     kb_addnote.__doc__ = f"{Kb.kb_addnote.__doc__}\n        Keep memories of your own in collection memory."
 
     @tool("Start a file upload")
     async def kb_upload_start(
-        self, caller: Caller, filename: Filename, total_size: TotalSize, tags: Tags = None, collection: Into = DEFAULT
-    ) -> Annotated[Json, Shape(UploadStarted, ErrorField)]:
+        self,
+        caller: Caller,
+        filename: arg.Filename,
+        total_size: arg.TotalSize,
+        tags: arg.Tags = None,
+        collection: Into = DEFAULT,
+    ) -> Annotated[Json, Shape(arg.UploadStarted, arg.ErrorField)]:
         return await super().kb_upload_start(caller, filename, total_size, [self._tag(collection), *plain(tags)])
 
     kb_upload_start.__doc__ = Kb.kb_upload_start.__doc__
 
     @tool("Update a note", destroys=True, idempotent=True)
     async def kb_update_note(
-        self, document_id: DocumentId, text: NoteText, expected_version: ExpectedVersion = None
-    ) -> Annotated[Json, Shape(Document, InCollection, ErrorField)]:
+        self, document_id: arg.DocumentId, text: arg.NoteText, expected_version: arg.ExpectedVersion = None
+    ) -> Annotated[Json, Shape(Document, arg.InCollection, arg.ErrorField)]:
         return shown(await super().kb_update_note(document_id, text, expected_version))
 
     kb_update_note.__doc__ = Kb.kb_update_note.__doc__
@@ -106,11 +88,11 @@ class KbV3(Kb):
     @tool("Get a document", reads=True)
     async def kb_get(
         self,
-        document_id: DocumentId | None = None,
-        source_path: SourcePath = None,
-        first_chunk: FirstChunk = None,
-        max_tokens: ReadBudget = None,
-    ) -> Annotated[Json, Shape(Document, InCollection, DocumentList, Notice, ErrorField)]:
+        document_id: arg.DocumentId | None = None,
+        source_path: arg.SourcePath = None,
+        first_chunk: arg.FirstChunk = None,
+        max_tokens: arg.ReadBudget = None,
+    ) -> Annotated[Json, Shape(Document, arg.InCollection, DocumentList, arg.Notice, arg.ErrorField)]:
         answer = await super().kb_get(document_id, source_path, first_chunk, max_tokens)
         if "documents" in answer:
             return answer | {"documents": [shown(document) for document in answer["documents"]]}
@@ -120,8 +102,8 @@ class KbV3(Kb):
 
     @tool("Move a document to a collection", idempotent=True)
     async def kb_set_collection(
-        self, document_id: DocumentId, collection: Into
-    ) -> Annotated[Json, Shape(Document, InCollection, ErrorField)]:
+        self, document_id: arg.DocumentId, collection: Into
+    ) -> Annotated[Json, Shape(Document, arg.InCollection, arg.ErrorField)]:
         """Move a document or note to another collection. Returns the document; it is in exactly one collection."""
         return shown(await self._moved(document_id, self._tag(collection)))
 
