@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse
 
 from kb.api.dependencies import EngineOf, Ref, errors
-from kb.api.follow import ended
+from kb.api.follow import awaited
 from kb.api.responses import Answer
 from kb.api.schemas import (
     BulkBody,
@@ -113,10 +113,7 @@ async def change_many(engine: EngineOf, body: BulkBody, query: Wait) -> Response
     begins, it fails with `conflict` and changes nothing.
     """
     accepted = await run_in_threadpool(engine.bulk.submit, body.change(), body.expected_count)
-    if query.wait:
-        job = await ended(engine, accepted.job_id, query.wait)
-        accepted = Accepted(job.id, job.status)
-    return Answer(accepted, status_code=202)
+    return Answer(await awaited(engine, accepted, query.wait), status_code=202)
 
 
 @router.post("/tags/{tag:path}/rename", response_model=TagCount, responses=errors(404))

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from kb.api.limits import Slots
-from kb.core.values import Job
+from kb.core.values import Accepted, Job
 from kb.core.wire import wire
 from kb.engine.engine import Engine
 
@@ -50,6 +50,15 @@ async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
             async for job in changes(engine, job_id):
                 latest = job or latest
     return latest
+
+
+async def awaited(engine: Engine, accepted: Accepted, seconds: float) -> Accepted:
+    """The answer as it is after waiting for the end of the job, or for this long."""
+    if not seconds or accepted.status == "completed":
+        return accepted
+    job = await ended(engine, accepted.job_id, seconds)
+    document_id = job.document_id or accepted.document_id
+    return Accepted(job.id, job.status, document_id, accepted.duplicate_of, job.outcome)
 
 
 async def events(engine: Engine, job_id: str) -> AsyncIterator[str]:

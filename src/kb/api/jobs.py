@@ -8,7 +8,7 @@ from starlette.responses import StreamingResponse
 
 from kb.api import uploads
 from kb.api.dependencies import EngineOf, errors
-from kb.api.follow import EventStream, ended, events
+from kb.api.follow import EventStream, awaited, events
 from kb.api.limits import MAX_BODY
 from kb.api.responses import Answer
 from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait, content_type
@@ -59,11 +59,7 @@ async def add(engine: EngineOf, request: Request, query: Wait) -> Response:
         raise InvalidRequest(
             f"The Content-Type is {kind[:80]!r}. Send application/json to add a note, multipart/form-data for a file."
         )
-    if query.wait and accepted.status == "queued":
-        job = await ended(engine, accepted.job_id, query.wait)
-        document_id = job.document_id or accepted.document_id
-        accepted = Accepted(job.id, job.status, document_id, accepted.duplicate_of, job.outcome)
-    return Answer(accepted, status_code=202)
+    return Answer(await awaited(engine, accepted, query.wait), status_code=202)
 
 
 @router.get("", response_model=JobList, responses=errors())
@@ -105,10 +101,7 @@ def retry_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 async def reindex(engine: EngineOf, query: Wait) -> Response:
     """Make the whole index anew. The old one answers until the new one is complete."""
     accepted = await run_in_threadpool(engine.reindex)
-    if query.wait:
-        job = await ended(engine, accepted.job_id, query.wait)
-        accepted = Accepted(job.id, job.status)
-    return Answer(accepted, status_code=202)
+    return Answer(await awaited(engine, accepted, query.wait), status_code=202)
 
 
 async def add_note(engine: Engine, request: Request) -> Accepted:

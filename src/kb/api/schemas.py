@@ -13,7 +13,6 @@ from kb.core.types import Json
 from kb.core.values import (
     DOC_TYPES,
     MAX_WAIT_SECONDS,
-    DocType,
     Filter,
     JobStatus,
     LedgerState,
@@ -70,8 +69,7 @@ ReplaceTags = Annotated[
 ]
 Force = Annotated[bool, Field(description="Replace a note at this source path even if it was edited in kb since.")]
 Moment = Annotated[
-    str,
-    Field(description="A date (2026-01-31) or a time (2026-01-31T12:00:00Z); UTC unless it names a zone."),
+    str, Field(description="A date (2026-01-31) or a time (2026-01-31T12:00:00Z); UTC unless it names a zone.")
 ]
 
 
@@ -121,14 +119,7 @@ class SearchBody(RequestBody):
             query=self.query,
             top=self.top or self.top_n or 10,
             mode="fts" if self.fts_only else "vector" if self.vec_only else self.mode,
-            filter=Filter(
-                tags=tuple(self.tags),
-                doc_type=known_doc_type(self.doc_type),
-                source_path=self.source_path,
-                media_type=self.media_type,
-                created_after=self.created_after and times.given("created_after", self.created_after),
-                created_before=self.created_before and times.given("created_before", self.created_before),
-            ),
+            filter=filter_of(self, self.tags, self.media_type),
             min_score=self.min_score,
             max_tokens=self.max_tokens,
             explain=self.explain,
@@ -171,13 +162,7 @@ class BulkFilter(RequestBody):
     created_before: Moment | None = Field(None, description="Exclusive.")
 
     def filter(self) -> Filter:
-        return Filter(
-            tags=tuple(self.tag),
-            doc_type=known_doc_type(self.doc_type),
-            source_path=self.source_path,
-            created_after=self.created_after and times.given("created_after", self.created_after),
-            created_before=self.created_before and times.given("created_before", self.created_before),
-        )
+        return filter_of(self, self.tag)
 
 
 class BulkBody(RequestBody):
@@ -276,13 +261,7 @@ class DocumentsQuery(PageQuery):
 
     def listing(self) -> Listing:
         return Listing(
-            filter=Filter(
-                tags=tuple(self.tag),
-                doc_type=known_doc_type(self.doc_type),
-                source_path=self.source_path,
-                created_after=self.created_after and times.given("created_after", self.created_after),
-                created_before=self.created_before and times.given("created_before", self.created_before),
-            ),
+            filter=filter_of(self, self.tag),
             words=self.q,
             state=self.state,
             sort=self.sort,
@@ -338,13 +317,18 @@ class ClearQuery(QueryString):
     confirm: Text = Field("", description="Must be `DELETE ALL`.")
 
 
-def known_doc_type(doc_type: str | None) -> DocType | None:
-    if doc_type is None:
-        return None
-    for known in DOC_TYPES:
-        if known == doc_type:
-            return known
-    raise InvalidRequest(f"There is no doc_type {doc_type[:80]!r}. Known: {', '.join(DOC_TYPES)}.")
+def filter_of(sent: SearchBody | BulkFilter | DocumentsQuery, tags: list[str], media_type: str | None = None) -> Filter:
+    doc_type = next((known for known in DOC_TYPES if known == sent.doc_type), None)
+    if sent.doc_type is not None and doc_type is None:
+        raise InvalidRequest(f"There is no doc_type {sent.doc_type[:80]!r}. Known: {', '.join(DOC_TYPES)}.")
+    return Filter(
+        tags=tuple(tags),
+        doc_type=doc_type,
+        source_path=sent.source_path,
+        media_type=media_type,
+        created_after=sent.created_after and times.given("created_after", sent.created_after),
+        created_before=sent.created_before and times.given("created_before", sent.created_before),
+    )
 
 
 Wait = Annotated[WaitQuery, Query()]

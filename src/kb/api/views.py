@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from kb.api.dependencies import EngineOf, Ref, errors
-from kb.api.follow import ended
+from kb.api.follow import awaited
 from kb.api.limits import Slots
 from kb.api.responses import Answer
 from kb.api.schemas import BoxesQuery, ImageQuery, RereadBody, TableQuery, Wait
@@ -98,7 +98,4 @@ async def reread(engine: EngineOf, id: Ref, body: RereadBody, query: Wait) -> Re
     Its text is replaced when the job ends well; until then, and if it fails, the old one stays.
     """
     accepted = await run_in_threadpool(lambda: engine.intake.reread(id, force_ocr=body.force_ocr, pages=body.pages))
-    if query.wait:
-        job = await ended(engine, accepted.job_id, query.wait)
-        accepted = Accepted(job.id, job.status, accepted.document_id, outcome=job.outcome)
-    return Answer(accepted, status_code=202)
+    return Answer(await awaited(engine, accepted, query.wait), status_code=202)
