@@ -81,9 +81,7 @@ def split_tags(text: str) -> list[str]:
 
 def add_no_wait(parser: Parser) -> None:
     parser.add_argument(
-        "--no-wait",
-        action="store_true",
-        help="return once the engine has accepted it, before it is searchable",
+        "--no-wait", action="store_true", help="return once the engine has accepted it, before it is searchable"
     )
 
 

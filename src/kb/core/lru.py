@@ -18,8 +18,6 @@ class LruCache(Generic[Key, Value]):
     def __init__(self, capacity: int, weigh: Callable[[Value], int] | None = None) -> None:
         self.capacity = capacity
         self.weight = 0
-        self.hits = 0
-        self.misses = 0
         self._weigh = weigh
         self._entries: OrderedDict[Key, Value] = OrderedDict()
         self._lock = threading.Lock()
@@ -34,10 +32,7 @@ class LruCache(Generic[Key, Value]):
     def get(self, key: Key) -> Value | None:
         with self._lock:
             value = self._entries.get(key)
-            if value is None:
-                self.misses += 1
-            else:
-                self.hits += 1
+            if value is not None:
                 self._entries.move_to_end(key)
             return value
 

@@ -102,11 +102,7 @@ class Settings:
     host: str = setting("KB_HOST", str, HOST, "Address that the engine listens on.")
     port: int = setting("KB_PORT", port_number, PORT, "Port that the engine listens on; 0 takes a free one.")
     api_key: str = setting(
-        "KB_API_KEY",
-        str,
-        "",
-        "Key that every request to the engine must carry as a Bearer token.",
-        "none: open",
+        "KB_API_KEY", str, "", "Key that every request to the engine must carry as a Bearer token.", "none: open"
     )
     allowed_hosts: tuple[str, ...] = setting(
         "KB_ALLOWED_HOSTS",

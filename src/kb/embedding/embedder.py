@@ -45,11 +45,8 @@ class Embedder(Protocol):
     def device(self) -> str: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit vector for each text, in order; InvalidRequest when one is over the window."""
-
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
-        """The same, without waiting for it."""
+        """Start to embed: one unit vector for each text, in order. InvalidRequest when one is over the window."""
 
     def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
         """Start to embed a text of any length in other threads. The returned function waits for its unit vector.

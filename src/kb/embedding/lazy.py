@@ -53,9 +53,6 @@ class WarmingEmbedder:
     def tokenizer(self) -> Tokenizer:
         return self._wait().tokenizer
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        return self._wait().embed(texts)
-
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
         return self._wait().begin(texts)
 

@@ -42,14 +42,12 @@ class Mender(Protocol):
 
     def survey(self) -> Salvage:
         """Read everything, and change nothing."""
-        ...
 
     def mend(self, room: Path) -> Salvage:
         """Replace the damaged database by all that can be read of it, using the file `room`.
 
         Nothing is changed when anything would be lost. Full text, vectors and chunks may be incomplete afterwards.
         """
-        ...
 
 
 class FullText(Protocol):
@@ -60,24 +58,19 @@ class FullText(Protocol):
     def clear(self) -> None: ...
     def ids(self) -> NDArray[np.int64]:
         """Every chunk that has a row."""
-        ...
 
     def unsound(self) -> list[int]:
         """Chunks whose row is not as it was written."""
-        ...
 
     def rebuild(self) -> None:
         """Rebuild the index from its own rows."""
-        ...
 
     def postings(self, term: str) -> Postings: ...
     def vocabulary(self) -> Iterator[tuple[str, int]]:
         """Every term, and the number of chunks with it; read while the transaction lasts."""
-        ...
 
     def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
         """The first chunks with a higher id, ascending, and all terms of each."""
-        ...
 
 
 class Vectors(Protocol):
@@ -87,19 +80,15 @@ class Vectors(Protocol):
     def remove(self, chunk_ids: Iterable[int]) -> None: ...
     def clear(self, dimensions: int | None = None) -> None:
         """Remove every vector; from now on they have this many dimensions, if given."""
-        ...
 
     def ids(self) -> NDArray[np.int64]:
         """Every chunk that has a vector."""
-        ...
 
     def unsound(self) -> list[int]:
         """Chunks whose vector is not as it was written, or not finite."""
-        ...
 
     def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int:
         """Write the vector of each chunk into its row. Return how many have no sound vector; their rows stay."""
-        ...
 
 
 class Transaction(Protocol):
@@ -114,53 +103,42 @@ class Transaction(Protocol):
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row]: ...
     def tuples(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows without column names, for searches: a tenth of a millisecond faster."""
-        ...
 
     def row(self, sql: str, params: Mapping[str, Any] | None = None) -> Row | None: ...
     def column(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Any]: ...
     def value(self, sql: str, params: Mapping[str, Any] | None = None) -> Any: ...
     def integers(self, columns: Sequence[str], rest: str, params: Mapping[str, Any] | None = None) -> NDArray[np.int64]:
         """Many rows of whole numbers, in any order: `SELECT columns FROM rest`, ten times as fast as row by row."""
-        ...
 
     def chunk_ids_given(self) -> int:
         """The highest id that any chunk ever had, also if that chunk is deleted."""
-        ...
 
     def claim_job(self, lane: str, now: str) -> Row | None:
         """Claim the oldest waiting job of this lane; no two workers get the same job."""
-        ...
 
     def copy_to(self, path: Path) -> None:
         """Copy the whole database, as this transaction sees it, into an empty file."""
-        ...
 
     def changed_rows(self) -> dict[str, list[int]]:
         """Rows that the disk or another program changed, by table.
 
         Full text and vectors are not among them: `unsound` reports those.
         """
-        ...
 
     def lost_rows(self) -> dict[str, list[int]]:
         """Rows that are gone although they were never deleted, by table."""
-        ...
 
     def forget_lost_rows(self) -> None:
         """Stop reporting the rows that are lost now."""
-        ...
 
     def broken_references(self) -> list[str]:
         """The table of each row that refers to a missing row."""
-        ...
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run an action after the commit and before the next write."""
-        ...
 
     def tell(self, change: Change) -> None:
         """Have all listeners told of this change, once it is committed and the index in memory has followed."""
-        ...
 
 
 class Database(Protocol):
@@ -171,66 +149,52 @@ class Database(Protocol):
     def read(self) -> AbstractContextManager[Transaction]: ...
     def select(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run one SELECT without a transaction: a single statement sees one moment by itself."""
-        ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """A write that is not `durable` is visible at once and survives this process, but perhaps not a power cut.
 
         Every durable write makes the writes before it durable too.
         """
-        ...
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` after each write that told of changes, before the next write: it must be quick."""
-        ...
 
     @property
     def changes(self) -> int:
         """The number of committed writes. While it is the same, reads see the same data."""
-        ...
 
     @property
     def replacements(self) -> int:
         """How often the whole database was replaced, as mending does."""
-        ...
 
     def settle(self) -> None:
         """Wait until no write, and no action after its commit, is running."""
-        ...
 
     def damage(self) -> list[str]:
         """Damage of the database without its full text, in the words of the backend."""
-        ...
 
     def fulltext_damage(self) -> list[str]:
         """Damage of the full-text index, in the words of the backend."""
-        ...
 
     def size_bytes(self) -> int: ...
     def truncate_wal(self) -> None:
         """Empty the write-ahead log, so that no deleted data remains in it."""
-        ...
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing has been written for a while."""
-        ...
 
     def tidy(self) -> None:
         """Truncate the write-ahead log if the database is idle."""
-        ...
 
     @property
     def wasted_bytes(self) -> int:
         """Free bytes in the file; 0 if they are too few to be worth a vacuum."""
-        ...
 
     def vacuum_into(self, room: Path) -> bool:
         """Vacuum by way of the empty file `room`. Return False if a writer interrupted it."""
-        ...
 
     def vacuum(self) -> None:
         """Return free space to the disk, and truncate the write-ahead log."""
-        ...
 
     def close(self) -> None: ...

@@ -10,16 +10,7 @@ from typing import Any
 from unicodedata import normalize
 
 from kb.core.metadata import shown
-from kb.core.values import (
-    LEDGER_STATES,
-    Document,
-    DocumentSummary,
-    LedgerEntry,
-    LedgerState,
-    Listing,
-    Order,
-    Sort,
-)
+from kb.core.values import LEDGER_STATES, Document, DocumentSummary, LedgerEntry, LedgerState, Listing, Order, Sort
 from kb.store.backend import Row, Transaction
 from kb.store.documents import RECENT, as_documents, filtered, find, ledger_of, tags_of
 from kb.store.rows import from_row, listed, readable

@@ -26,12 +26,7 @@ BLOCK = 2**20
 
 
 def register(commands: Commands) -> None:
-    parser = command(
-        commands,
-        "add",
-        run,
-        EXAMPLES,
-    )
+    parser = command(commands, "add", run, EXAMPLES)
     parser.add_argument(
         "paths",
         metavar="PATH",

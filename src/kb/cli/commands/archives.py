@@ -89,14 +89,13 @@ def _make_room(args: argparse.Namespace) -> None:
         raise Conflict(f"{args.file} is there already. Name another file, or write over it with --force.")
 
 
-def _saved(args: argparse.Namespace, answer: Json) -> int:
+def _saved(args: argparse.Namespace, answer: Json) -> None:
     if args.json:
         print_json(answer)
     else:
         from kb.core.sizes import readable_size
 
         print(f"{readable_size(answer['bytes'])} are in {answer['path']}.")
-    return 0
 
 
 def restore(args: argparse.Namespace) -> int:

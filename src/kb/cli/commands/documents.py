@@ -48,11 +48,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="number or uid; without it, all tags are listed")
     for name, text in (("--add", "tags to add"), ("--remove", "tags to take away")):
         parser.add_argument(
-            name,
-            metavar="TAGS",
-            type=split_tags,
-            action="extend",
-            help=f"{text}; repeatable, separated by commas",
+            name, metavar="TAGS", type=split_tags, action="extend", help=f"{text}; repeatable, separated by commas"
         )
 
     parser = command(commands, "rm", remove, RM_EXAMPLES)

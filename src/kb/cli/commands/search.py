@@ -24,10 +24,7 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U0
 def register(commands: Commands) -> None:
     parser = command(commands, "search", run, EXAMPLES)
     parser.add_argument(
-        "query",
-        metavar="QUERY",
-        nargs="+",
-        help="plain words, nothing is an operator; - reads standard input",
+        "query", metavar="QUERY", nargs="+", help="plain words, nothing is an operator; - reads standard input"
     )
     parser.add_argument("--top", type=int, metavar="N", help="how many passages at most, 1 to 100 (default 10)")
     add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")

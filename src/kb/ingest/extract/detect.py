@@ -143,7 +143,5 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
 
 def unsupported(filename: str, why: str) -> UnsupportedFormat:
     return UnsupportedFormat(
-        f"{filename!r} cannot be read: {why}. Supported: {SUPPORTED}.",
-        supported_formats=FORMAT_NAMES,
-        reason=why,
+        f"{filename!r} cannot be read: {why}. Supported: {SUPPORTED}.", supported_formats=FORMAT_NAMES, reason=why
     )

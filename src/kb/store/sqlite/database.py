@@ -16,14 +16,7 @@ import apsw
 from kb.core.changes import RESET, Change
 from kb.store.backend import Listener
 from kb.store.sqlite.checksums import Changes
-from kb.store.sqlite.connection import (
-    BUSY_MS,
-    SQLiteTransaction,
-    connect,
-    integrity_check,
-    translated,
-    without_bytes,
-)
+from kb.store.sqlite.connection import BUSY_MS, SQLiteTransaction, connect, integrity_check, translated, without_bytes
 
 MOST_FREE = 0.25  # of the file, and at least
 LEAST_WASTED = 64 * 2**20  # bytes are free: then a vacuum is worth it

@@ -34,8 +34,7 @@ class SQLiteFullText:
 
     def add(self, chunk_id: int, title: str, heading: str, body: str) -> None:
         self._connection.execute(
-            "INSERT INTO chunks_fts(rowid, title, heading, body) VALUES (?, ?, ?, ?)",
-            (chunk_id, title, heading, body),
+            "INSERT INTO chunks_fts(rowid, title, heading, body) VALUES (?, ?, ?, ?)", (chunk_id, title, heading, body)
         )
 
     def remove(self, chunk_ids: Iterable[int]) -> None:

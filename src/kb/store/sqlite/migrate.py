@@ -163,15 +163,9 @@ def derive_v3(tx: SQLiteTransaction, segment: Segment) -> None:
             },
         )
         if doc_type == "note":
-            tx.run(
-                FIRST_VERSION,
-                {"id": document["id"], "text": text, "created_at": document["created_at"]},
-            )
+            tx.run(FIRST_VERSION, {"id": document["id"], "text": text, "created_at": document["created_at"]})
         else:
-            tx.run(
-                "INSERT INTO texts (document_id, text) VALUES (:id, :text)",
-                {"id": document["id"], "text": text},
-            )
+            tx.run("INSERT INTO texts (document_id, text) VALUES (:id, :text)", {"id": document["id"], "text": text})
 
 
 def derive_chunks(tx: SQLiteTransaction, document_id: int, title: str, segment: Segment) -> str:
