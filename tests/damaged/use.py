@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from damaged.damage import damage
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer
 from kb.core.errors import KBError
 from kb.core.settings import Settings
 from kb.core.values import AddOptions, Filter, Listing, Mode, SearchRequest

@@ -14,9 +14,8 @@ from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.notes import NoteEditor
 from kb.ingest.prepare import Placed, Preparer
-from kb.ingest.publish import ATTEMPTS, Publisher
+from kb.ingest.publish import ATTEMPTS, NewRevision, Publisher
 from kb.ingest.requests import text_hash
-from kb.ingest.revision import NewRevision
 from kb.store import chunks, documents, notes
 from kb.store.chunks import NewChunk
 from kb.store.sqlite.database import SQLiteDatabase

@@ -8,8 +8,7 @@ import pytest
 from kb.core.errors import Unavailable
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
-from kb.ingest.publish import ATTEMPTS, MovedError, Publisher, attempted
-from kb.ingest.revision import NewRevision
+from kb.ingest.publish import ATTEMPTS, MovedError, NewRevision, Publisher, attempted
 from kb.store import documents
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate

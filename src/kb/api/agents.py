@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from kb.api.dependencies import errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, errors
 from kb.core import times
 from kb.core.mcp_clients import CLIENTS, mcp_url
 from kb.core.settings import Settings

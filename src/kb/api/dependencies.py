@@ -1,12 +1,22 @@
-"""What every file of routes needs: the engine, and the descriptions of errors."""
+"""What every file of routes needs: the engine, how a value becomes an answer, and the descriptions of errors."""
 
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer
+from pydantic_core import to_json
+from starlette.responses import JSONResponse
 
 from kb.core.errors import every_error
+from kb.core.wire import wire
 from kb.engine.engine import Engine
+
+
+class Answer(JSONResponse):
+    """A value of `core.values` as JSON."""
+
+    def render(self, content: Any) -> bytes:
+        return to_json(wire(content))
 
 
 async def the_engine(request: Request) -> Engine:

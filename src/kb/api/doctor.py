@@ -4,8 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from kb.api.dependencies import EngineOf, errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, EngineOf, errors
 from kb.api.schemas import DoctorQuery
 from kb.core.errors import MethodNotAllowed
 from kb.core.status import Diagnosis

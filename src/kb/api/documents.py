@@ -7,9 +7,8 @@ from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse
 
-from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.dependencies import Answer, EngineOf, Ref, errors
 from kb.api.follow import awaited
-from kb.api.responses import Answer
 from kb.api.schemas import (
     BulkBody,
     ClearQuery,

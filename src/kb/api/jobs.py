@@ -7,10 +7,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from kb.api import uploads
-from kb.api.dependencies import EngineOf, errors
+from kb.api.dependencies import Answer, EngineOf, errors
 from kb.api.follow import EventStream, awaited, events
 from kb.api.limits import MAX_BODY
-from kb.api.responses import Answer
 from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait, content_type
 from kb.core.errors import InvalidRequest, TooLarge
 from kb.core.values import Accepted, AddOptions, Job, JobList

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from kb.api.dependencies import EngineOf, Ref, errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, EngineOf, Ref, errors
 from kb.api.schemas import MergeBody, RestoreBody, UpdateNoteBody
 from kb.core.values import Document, NoteHistory
 

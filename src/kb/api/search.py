@@ -9,8 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from kb.api.dependencies import EngineOf, errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, EngineOf, errors
 from kb.api.schemas import SearchBody, content_type
 from kb.core.errors import InvalidRequest
 from kb.core.values import SearchAnswer

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from kb.api.dependencies import EngineOf, errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, EngineOf, errors
 from kb.core.status import Status
 
 router = APIRouter(tags=["state"])

@@ -16,8 +16,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from kb.api.dependencies import errors
-from kb.api.responses import Answer
+from kb.api.dependencies import Answer, errors
 from kb.api.schemas import TicketBody
 from kb.core.errors import InvalidRequest, Unauthorized, Unavailable
 from kb.core.times import stamp

@@ -8,10 +8,9 @@ import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.dependencies import EngineOf, Ref, errors
+from kb.api.dependencies import Answer, EngineOf, Ref, errors
 from kb.api.follow import awaited
 from kb.api.limits import Slots
-from kb.api.responses import Answer
 from kb.api.schemas import BoxesQuery, ImageQuery, RereadBody, TableQuery, Wait
 from kb.core.values import Accepted, PageBoxes, TableWindow
 

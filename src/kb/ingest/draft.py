@@ -7,7 +7,7 @@ from kb.core.invisible import tag_characters
 from kb.core.types import Json
 from kb.core.values import DocType, LedgerEntry, LineBoxes, Method
 from kb.ingest.extract.part import Part
-from kb.ingest.revision import NewRevision
+from kb.ingest.publish import NewRevision
 from kb.store.backend import Row
 
 # Of a document: the vectors of more would fill a gigabyte. 100 MB of English have 130,000, of punctuation 500,000.

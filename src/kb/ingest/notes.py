@@ -11,9 +11,8 @@ from kb.index.chunk_index import ChunkIndex
 from kb.ingest.draft import ledger_entry
 from kb.ingest.extract import Part
 from kb.ingest.prepare import Preparer
-from kb.ingest.publish import MovedError, Publisher, attempted
+from kb.ingest.publish import MovedError, NewRevision, Publisher, attempted
 from kb.ingest.requests import first_line, text_hash
-from kb.ingest.revision import NewRevision
 from kb.store import documents, notes
 from kb.store.backend import Database, Row, Transaction
 

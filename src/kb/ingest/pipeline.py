@@ -4,6 +4,7 @@ One transaction publishes a document with its tags and finishes the job: no docu
 """
 
 import json
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,16 +17,50 @@ from kb.ingest import requests
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
 from kb.ingest.prepare import Placed, Preparer
-from kb.ingest.progress import Steps
-from kb.ingest.publish import MovedError, Publisher, attempted
+from kb.ingest.publish import MovedError, NewRevision, Publisher, attempted
 from kb.ingest.recut import text_passages
 from kb.ingest.requests import AddRequest, Known, known
-from kb.ingest.revision import NewRevision
 from kb.ingest.sandbox.sandbox import Sandbox
 from kb.store import chunks, documents, jobs, line_boxes, notes, originals
 from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals
+
+EVERY = 0.2  # seconds at least between two records of progress: each is a write to the disk
+
+
+@dataclass
+class Steps:
+    """The progress of a job, recorded as it goes: by parts if a file has several, else by passages.
+
+    `changed` is called after each record, to wake the watchers of the job.
+    """
+
+    _database: Database
+    _job_id: str
+    _changed: Callable[[], None]
+    _recorded: float = 0.0
+    _by_parts: bool = False
+
+    def part_done(self, part: Part) -> None:
+        """Name the next part as the current step: reading it takes most of the time."""
+        self._by_parts = part.total > 1
+        if part.number < part.total:
+            unit = part.name.split()[0]
+            self._record(part.number, part.total, f"Processing {unit} {part.number + 1} of {part.total}")
+
+    def embedded(self, passages: int, total: int) -> None:
+        """Record how many of the known passages are embedded."""
+        if not self._by_parts and passages < total:
+            self._record(passages, total, "Generating embeddings")
+
+    def _record(self, completed: int, total: int, step: str) -> None:
+        if time.monotonic() - self._recorded < EVERY:
+            return
+        with self._database.write(durable=False) as tx:
+            jobs.progress(tx, self._job_id, completed, total, step)
+            tx.after_commit(self._changed)
+        self._recorded = time.monotonic()
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from itertools import chain
 from kb.core.errors import NotFound
 from kb.core.types import Interrupt
 from kb.ingest.prepare import Preparer
-from kb.ingest.publish import MovedError, Publisher
+from kb.ingest.publish import MovedError, NewRevision, Publisher
 from kb.ingest.recut import text_passages
-from kb.ingest.revision import NewRevision
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row
 from kb.store.chunks import NewChunk
