@@ -48,9 +48,17 @@ def test_nothing_but_the_files_of_the_page_is_served(http: Http, path: str) -> N
     assert http("GET", f"/static/{path}").status == 404
 
 
+def test_a_browser_that_knows_a_file_does_not_ask_for_it_again(http: Http) -> None:
+    address = re.findall(r'src="(/static/[^"]+)"', http("GET", "/").body.decode())[0]
+    reply = http("GET", address)
+    assert (reply.status, reply.headers["cache-control"]) == (200, "public, max-age=31536000, immutable")
+    assert http("GET", "/static/app/main.js").headers["cache-control"] == "no-cache"
+    assert http("GET", "/static/0123456789abcdef/app/main.js").status == 404
+
+
 def test_every_script_is_named_in_the_page_so_that_they_load_side_by_side(http: Http) -> None:
     text = http("GET", "/").body.decode()
-    named = re.findall(r'<link rel="modulepreload" href="/static/([^"]+)">', text)
+    named = re.findall(r'<link rel="modulepreload" href="/static/[0-9a-f]{16}/([^"]+)">', text)
     assert sorted(named) == sorted(str(path.relative_to(WEB)) for path in WEB.rglob("*.js"))
 
 

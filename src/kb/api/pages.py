@@ -36,6 +36,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -88,10 +89,13 @@ def route_list(openapi: dict[str, Any]) -> str:
 
 @router.get(STATIC + "{path:path}", include_in_schema=False)
 async def static(request: Request, path: str) -> Response:
-    file = static_files().get(path)
+    """A file of the page. Below its edition, it never changes, so a browser need not ask again."""
+    first, _, rest = path.partition("/")
+    fixed = first == edition()
+    file = static_files().get(rest if fixed else path)
     if file is None:
         raise NotFound(f"The page has no file {path[:100]!r}.")
-    headers = HEADERS | {"ETag": file.etag}
+    headers = HEADERS | {"ETag": file.etag} | (FOR_EVER if fixed else {})
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.kind, headers=headers)
@@ -109,10 +113,18 @@ for _view in VIEWS:
 @cache
 def page_html() -> str:
     """index.html, which names every script: a browser then loads them side by side, not one import after another."""
-    links = "\n  ".join(
-        f'<link rel="modulepreload" href="{STATIC}{path}">' for path in sorted(static_files()) if path.endswith(".js")
-    )
-    return files("kb.web").joinpath("index.html").read_text(encoding="utf-8").replace("{scripts}", links)
+    scripts = sorted(path for path in static_files() if path.endswith(".js"))
+    links = "\n  ".join(f'<link rel="modulepreload" href="{STATIC}{path}">' for path in scripts)
+    text = files("kb.web").joinpath("index.html").read_text(encoding="utf-8").replace("{scripts}", links)
+    return text.replace(STATIC, f"{STATIC}{edition()}/")
+
+
+@cache
+def edition() -> str:
+    """A name for the files as they are: it changes when one of them does."""
+    return hashlib.sha256("".join(static_files()[path].etag for path in sorted(static_files())).encode()).hexdigest()[
+        :16
+    ]
 
 
 @cache
