@@ -53,6 +53,7 @@ LATE = ("heapq", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
 def load_all() -> None:
     """Import every extractor with its libraries: inside the sandbox nothing can be imported later."""
     load(*(form.module for form in FORMATS.values()))
+    import_module(f"{__name__}.encoding").prepare()
 
 
 def load(*modules: str) -> None:

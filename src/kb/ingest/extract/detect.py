@@ -8,6 +8,7 @@ from typing import Literal
 
 from kb.core.errors import UnsupportedFormat
 from kb.core.values import DocType
+from kb.ingest.extract.wide import wide_encoding
 
 OfficeType = Literal["docx", "pptx", "xlsx"]
 
@@ -93,13 +94,13 @@ def detect(head: bytes, tail: bytes, filename: str) -> DetectedFormat:
     for signature, name in SIGNATURES:
         if head.startswith(signature):
             raise unsupported(filename, f"it is a {name} file")
-    if encoding_of(head, complete=False) is None:
+    if not is_text(head):
         raise unsupported(filename, "it is not text")
-    return text_format(head, suffix, PurePath(filename).name.lower())
+    return text_format(narrow(head), suffix, PurePath(filename).name.lower())
 
 
 def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:
-    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and encoding_of(head, complete=False) is None):
+    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and not is_text(head)):
         return DetectedFormat("pdf", "application/pdf")
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return DetectedFormat("image", "image/png")
@@ -126,19 +127,18 @@ def text_format(head: bytes, suffix: str, name: str) -> DetectedFormat:
     return DetectedFormat("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
 
 
-def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """How these bytes spell text, or None. An incomplete head may end in the middle of a character."""
-    for bom, encoding in BOMS:
-        if data.startswith(bom):
-            return encoding
-    if data.translate(None, NEVER_IN_TEXT) != data:
-        return None
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data, final=complete)
-    except UnicodeDecodeError:
-        # Not UTF-8, but without control characters: text of an older kind, where each byte is a character.
-        return "cp1252"
-    return "utf-8"
+def is_text(head: bytes) -> bool:
+    """Whether these bytes could be the start of a text, in whatever encoding."""
+    marked = any(head.startswith(bom) for bom, _ in BOMS)
+    return marked or head.translate(None, NEVER_IN_TEXT) == head or wide_encoding(head) is not None
+
+
+def narrow(head: bytes) -> bytes:
+    """The start of a text with its ASCII characters as single bytes, so that markup is recognised."""
+    encoding = next((name for bom, name in BOMS if head.startswith(bom)), None)
+    if encoding is None and head.translate(None, NEVER_IN_TEXT) != head:
+        encoding = wide_encoding(head)
+    return head.decode(encoding, "ignore").encode("utf-8", "ignore") if encoding else head
 
 
 def unsupported(filename: str, why: str) -> UnsupportedFormat:

@@ -8,16 +8,13 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
 from kb.core.errors import JobFailure
 from kb.core.types import Json
-from kb.ingest.extract.detect import BOMS
+from kb.ingest.extract.encoding import decoded
 from kb.ingest.extract.hidden import with_hidden
 from kb.ingest.extract.html_hidden import without_hidden
 from kb.ingest.extract.part import EMPTY, Outcome, Part
-from kb.ingest.extract.text import decode
 from kb.ingest.extract.tidy import detail
 from kb.ingest.extract.tools import Ocr, Source
 
-CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
-CHARSET_WITHIN = 4096  # bytes
 # What the converter puts before the page: lines without a blank one among them. A ruler has one after it.
 FRONT_MATTER = re.compile(r"\A---\n(?:.+\n)+?---\n")
 IMAGE = re.compile(r"!\[([^\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
@@ -30,7 +27,8 @@ OPTIONS = ConversionOptions(
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    shown, hidden = without_hidden(decoded(source.read_bytes()))
+    found = decoded(source.read_bytes())
+    shown, hidden = without_hidden(found.text)
     page = convert(shown, OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
@@ -39,7 +37,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     part = Part(
         "text",
         text,
-        outcome=Outcome() if text else EMPTY,
+        outcome=Outcome("ok", found.reason) if text else EMPTY,
         title=detail(about.title) or None if about else None,
         metadata=details(about) if about else {},
     )
@@ -49,18 +47,6 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
 def described(image: re.Match[str]) -> str:
     """An image's description stands for it; one without any says nothing."""
     return f"[{image[1]}]" if image[1].strip() else ""
-
-
-def decoded(data: bytes) -> str:
-    """As its byte order mark says, or the page itself, or as it looks."""
-    stated = CHARSET.search(data[:CHARSET_WITHIN])
-    # A page that says in plain letters that it is UTF-16 cannot be.
-    if stated and not stated[1].lower().startswith(b"utf-16") and not any(data.startswith(bom) for bom, _ in BOMS):
-        try:
-            return data.decode(stated[1].decode(), errors="replace")
-        except (LookupError, UnicodeError):
-            pass  # an unknown name, or one of something that is no encoding of text
-    return decode(data)
 
 
 def details(about: Any) -> Json:

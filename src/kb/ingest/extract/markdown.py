@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from kb.ingest.extract.part import Part
-from kb.ingest.extract.text import decode
+from kb.ingest.extract.encoding import decoded
+from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tools import Ocr, Source
 
 FRONT_MATTER_TITLE = re.compile(r"\A---\n(?:.*\n)*?title:[ \t]*(?P<title>[^\n]+)\n(?:.*\n)*?---(?:\n|\Z)")
@@ -13,8 +13,8 @@ TITLE_WITHIN = 10_000  # a title stands at the start
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    text = decode(source.read_bytes())
-    yield Part("text", text, title=title_of(text))
+    found = decoded(source.read_bytes())
+    yield Part("text", found.text, outcome=Outcome("ok", found.reason), title=title_of(found.text))
 
 
 def title_of(text: str) -> str | None:

@@ -1,17 +1,20 @@
 """SVG: its title, its descriptions and every text in it, in the order of the file."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lxml import etree
 
 from kb.ingest.extract.css import way_hidden
+from kb.ingest.extract.encoding import decoded
 from kb.ingest.extract.hidden import marked, separated, with_hidden, without_marks
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tidy import one_line
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, local, parse
 
+DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")  # says how bytes are to be read, which they have been
 TOLD = ("text", "title", "desc", "foreignObject", "flowRoot")
 APART = ("div", "p", "br", "flowPara")
 SKIPPED = ("style", "script")
@@ -64,11 +67,12 @@ def declarations(said: dict[str, str]) -> str:
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    root = parse(source.read_bytes())
+    found = decoded(source.read_bytes())
+    root = parse(DECLARATION.sub("", found.text, count=1).encode("utf-8", "replace"))
     style = Style(next(root.iter(*DRAWN), None) is None, set())
     text, hidden = separated("\n".join(texts(root, style)), style.ways)
     title = next((one_line("".join(child.itertext())) for child in root.iterchildren("{*}title")), "")
-    part = Part("text", text, outcome=Outcome() if text else EMPTY, title=title or None)
+    part = Part("text", text, outcome=Outcome("ok", found.reason) if text else EMPTY, title=title or None)
     yield from with_hidden(part, hidden)
 
 
