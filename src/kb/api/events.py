@@ -1,7 +1,5 @@
 """One stream of events about all jobs and documents."""
 
-import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -11,7 +9,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from kb.api.dependencies import EngineOf, errors
-from kb.api.follow import KEEP_ALIVE, KEEP_ALIVE_SECONDS, EventStream
+from kb.api.follow import KEEP_ALIVE, Bell, EventStream
 from kb.api.limits import Slots
 from kb.engine.feed import Event, Feed
 
@@ -36,18 +34,13 @@ async def events(engine: EngineOf, request: Request, last_event_id: LastEvent = 
 
 
 class ChangeStream(EventStream):
-    """It follows from before the first byte: a client that sees the answer begin misses nothing from then on."""
+    """Follows the feed from before the first byte: a client that sees the answer begin misses no later event."""
 
     def __init__(self, slots: Slots, feed: Feed, since: str | None) -> None:
-        self._woken = asyncio.Event()
         self._feed = feed
-        self._following = feed.follow(self._wake, since)
-        self._loop = asyncio.get_running_loop()
+        self._happened = Bell()
+        self._following = feed.follow(self._happened, since)
         super().__init__(slots, self._lines())
-
-    def _wake(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
-            self._loop.call_soon_threadsafe(self._woken.set)
 
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._following as self._follower:
@@ -56,12 +49,10 @@ class ChangeStream(EventStream):
     async def _lines(self) -> AsyncIterator[str]:
         yield ": connected\n\n"
         while not self._feed.closed:
-            self._woken.clear()
+            self._happened.clear()
             for event in self._follower.take():
                 yield as_text(event)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), KEEP_ALIVE_SECONDS)
-            if not self._woken.is_set():
+            if not await self._happened.rang():
                 yield KEEP_ALIVE
 
 

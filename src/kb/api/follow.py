@@ -19,27 +19,36 @@ KEEP_ALIVE = ": still there\n\n"
 MAX_STREAMS = 100
 
 
+class Bell(asyncio.Event):
+    """An event that any thread may set, by calling it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
+            self._loop.call_soon_threadsafe(self.set)
+
+    async def rang(self) -> bool:
+        """Wait for it, at most until a stream needs a sign of life; return whether it was set."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.wait(), KEEP_ALIVE_SECONDS)
+        return self.is_set()
+
+
 async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
     """Yield the job now, after each change, and when it has ended; None after each quiet 15 seconds."""
-    loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
-
-    def wake() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is gone when the engine stops
-            loop.call_soon_threadsafe(changed.set)
-
-    with engine.queue.watch(job_id, wake):
+    changed = Bell()
+    with engine.queue.watch(job_id, changed):
         while True:
             changed.clear()
             job = await run_in_threadpool(engine.queue.get, job_id)
             yield job
             if job.ended:
                 return
-            while not changed.is_set():
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), KEEP_ALIVE_SECONDS)
-                if not changed.is_set():
-                    yield None
+            while not await changed.rang():
+                yield None
 
 
 async def ended(engine: Engine, job_id: str, seconds: float) -> Job:
