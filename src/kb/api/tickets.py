@@ -26,7 +26,7 @@ router = APIRouter(prefix="/tickets", tags=["state"])
 
 SECONDS = 60
 MOST = 1000  # that are not used yet
-OWN = re.compile(r"/api/v1/[!-~]+", re.ASCII)  # as a browser sends it, without changing anything
+OWN = re.compile(r"/api/v1/[!-~]+", re.ASCII)  # a path that a browser sends unchanged
 PARAMETER = b"ticket="
 
 

@@ -1,4 +1,4 @@
-"""What is shown of an original: pages, where a passage stands on them, cells."""
+"""Views of an original: pages, the boxes of a passage on them, cells."""
 
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -17,8 +17,8 @@ from kb.core.values import Accepted, PageBoxes, TableWindow
 router = APIRouter(prefix="/documents", tags=["documents"])
 
 AT_ONCE = 2  # each may keep a core busy
-WAITING = 100  # a screen full of small pages
-# Another page of the same name may be another one tomorrow, and what is deleted is not kept by anything in between.
+WAITING = 100  # a screen full of thumbnails
+# The page at an address may change, and no proxy may keep a deleted one.
 HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 
 PageNumber = Annotated[int, Path(description="Counted from 1; a picture has one.", le=10**9)]
@@ -26,7 +26,7 @@ Shown = TypeVar("Shown")
 
 
 class Turns:
-    """Few are drawn at a time; the others wait, and hold no thread that a search could need."""
+    """Limits how many pages are drawn at a time. A request that waits holds no thread that a search could need."""
 
     def __init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(AT_ONCE)

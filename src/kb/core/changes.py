@@ -1,4 +1,4 @@
-"""What a committed write changed, as those who follow are told."""
+"""What a committed write changed, as listeners are told."""
 
 from typing import Literal, NamedTuple
 
@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple
 class Change(NamedTuple):
     kind: Literal["job", "document", "reset"]  # reset: anything may have changed
     id: str | int | None
-    action: (
-        str  # of a job its new status, "progress" or "cancelling"; of a document "added", "updated", "tags", "deleted"
-    )
+    # Of a job its new status, "progress" or "cancelling"; of a document "added", "updated", "tags" or "deleted".
+    action: str
 
 
 RESET = Change("reset", None, "reset")

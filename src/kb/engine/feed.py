@@ -1,7 +1,7 @@
-"""Every change of a job or a document, for those who follow: nobody has to ask again and again.
+"""The feed: every change of a job or a document, sent to all followers, so that none has to poll.
 
-A follower has a buffer of its own. One that reads too slowly loses its buffer and is told `reset`: it has to load
-everything again. Nothing is ever left out silently, but for progress that newer progress replaces.
+Each follower has its own buffer. One that reads too slowly loses its buffer and gets `reset`: it has to load
+everything again. Nothing is left out silently, except progress that newer progress replaces.
 """
 
 import secrets
@@ -50,7 +50,7 @@ class Feed:
         self._number = 0
         self._followers: list[Follower] = []
         self.closed = False
-        self._progress: dict[str | int | None, float] = {}  # when that of a running job was told last
+        self._progress: dict[str | int | None, float] = {}  # when the progress of a running job was last sent
         database.listen(self._hear)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What is shown of an original: a page as a picture, where a passage stands on it, the cells around a citation."""
+"""Views of an original: a page as a picture, the boxes of a passage on it, the cells around a citation."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from kb.store import chunks, documents, line_boxes
 from kb.store.backend import Database, Row
 from kb.store.originals import Originals
 
-DRAWING = 1  # goes up when pages are drawn in another way: those that are kept count no longer
+DRAWING = 1  # raise it when pages are drawn differently: cached pages then no longer match
 CELLS = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})(?::([A-Z]{1,3})([1-9]\d{0,6}))?")
 LAST_ROW, LAST_COLUMN = 2**20, 2**14  # of any sheet
 ROWS_AROUND, COLUMNS_AROUND = 5, 3
@@ -26,7 +26,7 @@ PICTURED = ("pdf", "image")
 @dataclass(frozen=True, slots=True)
 class PageImage:
     jpeg: bytes
-    tag: str  # another for any other picture
+    tag: str  # differs for every other picture
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Views:
     _priority: Priority
 
     def image(self, ref: str, page: int, width: int) -> PageImage:
-        """A page of a PDF, or a picture, as a JPEG that is so many pixels wide."""
+        """A page of a PDF, or a picture, as a JPEG of this width in pixels."""
         row = self._with_pages(ref, page)
         name, sha256 = f"{page}-{width}-{DRAWING}.jpg", str(row["content_hash"])
         path = self._originals.verified(sha256)
@@ -125,7 +125,7 @@ def boxes_of_lines(page: int, offset: int, found: LineBoxes, text: str, start: i
 
 @contextmanager
 def shown(what: str) -> Iterator[None]:
-    """What goes wrong with an original inside is an error that says so."""
+    """Raise a failure to read an original as an error that names what cannot be shown."""
     try:
         yield
     except JobFailure as failure:

@@ -11,7 +11,7 @@ PAGE = re.compile(r"page (\d+)")  # in a ledger
 
 
 def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None) -> AddRequest:
-    """For all pages, or for some: then the others are read as they were, by OCR or not."""
+    """A request for all pages, or for some; the other pages are read as before, by OCR or not."""
     if row["doc_type"] == "note":
         raise InvalidRequest(f"Document {row['id']} is a note: it has no original that could be read again.")
     if row["doc_type"] == "image" and pages == [1]:
@@ -29,7 +29,7 @@ def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None) -> Add
 
 
 def pages_by_ocr(row: Row, wanted: set[int], *, force_ocr: bool) -> set[int]:
-    """The pages that OCR has to read, whatever text they have of their own."""
+    """The pages that OCR has to read, even if they have text of their own."""
     states = {
         int(found[1]): entry["state"] for entry in json.loads(row["ledger"]) if (found := PAGE.fullmatch(entry["part"]))
     }

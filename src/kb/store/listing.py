@@ -84,16 +84,16 @@ def page_of_rows(tx: Transaction, listing: Listing) -> tuple[list[Row], int]:
 
 
 def named(tx: Transaction, sorted_by: str, params: dict[str, Any], words: str) -> list[int]:
-    """The ids of those documents whose title or file name has all of the words."""
+    """Ids of the documents whose title or file name has all of the words."""
     has_all = matcher(words)
     found = tx.tuples(f"SELECT id, title, filename FROM {sorted_by}", params)
     return [id_ for id_, title, filename in found if has_all(f"{title} {filename or ''}")]
 
 
 def matcher(words: str) -> Callable[[str], bool]:
-    """Whether each of the words begins a word of a text, in upper or lower case.
+    """Return a test of a text: whether each of the words begins a word of it, in upper or lower case.
 
-    In a script without spaces a word may stand anywhere; and so may signs, when there is no word at all.
+    In a script without spaces a word may stand anywhere; so may signs, if they are all that was asked for.
     """
     asked = list(dict.fromkeys(WORD.findall(folded(words)))) or [folded(words).strip()]
     anywhere = [word for word in asked if UNSPACED.search(word) or not WORD.match(word)]

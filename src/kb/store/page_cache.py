@@ -1,7 +1,7 @@
-"""Drawn pages on the disk, by the hash of their original: what can be drawn again is kept as long as there is room.
+"""A cache of drawn pages on the disk, by the hash of their original, bounded in bytes.
 
-No file is synced: it begins with the hash of the rest, and one that is not whole counts as not there. Nothing here is
-worth an error: what cannot be kept is drawn again.
+Files are not synced. Each begins with the hash of the rest, and an incomplete file counts as missing. A failure here
+raises no error: the page is drawn again.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from kb.store.folder import private
 log = logging.getLogger(__name__)
 
 BUDGET = 256 * 2**20  # bytes
-LEFT = 0.8  # of the budget, when the pages that were not looked at for longest are removed
+LEFT = 0.8  # share of the budget that stays when the least recently shown pages are removed
 DIGEST = 32  # bytes of a sha256
 
 
@@ -68,12 +68,12 @@ class PageCache:
                 self._trim()
 
     def remove(self, sha256: str) -> None:
-        """Every page of an original."""
+        """Remove every page of an original."""
         with self._lock:
             self._remove(self._folder / sha256)
 
     def sweep(self, named: set[str]) -> None:
-        """Remove the pages of all originals but those that are named."""
+        """Remove the pages of all originals except the named ones."""
         with self._lock, suppress(FileNotFoundError):
             for folder in list(self._folder.iterdir()):
                 if folder.name not in named:
@@ -89,7 +89,7 @@ class PageCache:
             log.warning("drawn pages cannot be removed: %s", error.strerror)
 
     def _trim(self) -> None:
-        """Count what is there; if that is too much, remove the pages that were not looked at for longest."""
+        """Count the bytes; if they exceed the budget, remove the least recently shown pages."""
         found = sorted(self._files())
         self._size = sum(size for _, size, _ in found)
         if self._size <= self._budget:
@@ -102,7 +102,7 @@ class PageCache:
                 self._size -= size
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
-        """When each file was looked at, its size and its path."""
+        """When each file was last shown, its size and its path."""
         for path in self._folder.glob("*/*"):
             with suppress(OSError):
                 about = path.stat()

@@ -67,7 +67,7 @@ class IndexChecks:
         return found(stray, "{n} vectors belong to no passage.", len(stray) if fix else 0)
 
     def memory(self, fix: bool) -> Finding:
-        """Compare within a write: then memory and database are at the same moment."""
+        """Compare the index in memory with the database, inside a write: no change comes in between."""
         if not self._live.loaded:
             return Finding(1, "The search index is not loaded yet. Try again in a moment.")
         with self._database.write() as tx:

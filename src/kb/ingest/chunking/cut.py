@@ -101,7 +101,7 @@ def _fill(
     budget: int,
     interrupt: Interrupt,
 ) -> None:
-    """Add the candidates in between, where that is too long."""
+    """Add candidates between two others if the text between them is too long for one passage."""
     if after.tokens - candidate.tokens <= budget and after.at - candidate.at <= budget * CHARACTERS_PER_TOKEN:
         return
     for number, at in enumerate(cut_long(text, starts, candidate.at, after.at, budget)):

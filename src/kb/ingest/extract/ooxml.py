@@ -111,7 +111,7 @@ class Package:
             raise JobFailure("corrupt", f"A part of the file, {name!r}, cannot be read: {error}") from None
 
     def _refuse_entities(self) -> None:
-        """Not every part is parsed here, and other parsers may know less about bombs."""
+        """Refuse a file that declares XML entities: other libraries parse some parts, and may not limit them."""
         for name in self._zip.namelist():
             if name.endswith((".xml", ".rels")):
                 with self._opened(name) as member:

@@ -99,7 +99,7 @@ def box(corners: Any, text: str, score: float) -> Box:
 
 
 def unturned(line: Sequence[Box], turns: int, width: int, height: int) -> tuple[int, int, int, int]:
-    """The box of a line in the image as it was, which was turned to the left so many times to be read."""
+    """The box of a line in the original image. To be read, the image was turned left by `turns` quarter turns."""
     left, top = min(one.left for one in line), min(one.top for one in line)
     right, bottom = max(one.right for one in line), max(one.bottom for one in line)
     for size in ((width, height), (height, width), (width, height))[:turns][::-1]:

@@ -1,6 +1,6 @@
-"""What is shown of an original: drawn, measured and read in sandboxed processes of their own.
+"""Pages, boxes and cells of an original, made in sandboxed processes that do nothing else.
 
-What such a process answers is checked field by field, as that of one which extracts: see `answers.py`.
+Every answer of such a process is checked field by field, as in `answers.py`.
 """
 
 from collections.abc import Sequence
