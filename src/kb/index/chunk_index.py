@@ -203,7 +203,7 @@ class ChunkIndex:
         `vectors` may be a function that writes them into the rows: a large document's are then not held twice.
         """
         if self._ready():
-            self._replace([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
+            self.replace_many([document_id], [document_id] * len(chunk_ids), chunk_ids, terms, vectors, of_metadata)
 
     def replace_many(
         self,
@@ -211,11 +211,24 @@ class ChunkIndex:
         owner_ids: Sequence[int],
         chunk_ids: Sequence[int],
         terms: Sequence[int],
-        vectors: Vector,
+        vectors: Vector | Fill,
         of_metadata: Sequence[bool] = (),
     ) -> None:
         """Replace the chunks of many documents at once. `owner_ids` has the document of each chunk."""
-        self._replace(document_ids, owner_ids, chunk_ids, terms, vectors, of_metadata)
+        with self._changing:
+            self._kill(document_ids)
+            order, new = self._append(
+                np.asarray(owner_ids, np.int64),
+                np.asarray(chunk_ids, np.int64),
+                np.asarray(terms, np.int32),
+                np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
+            )
+            if callable(vectors):
+                vectors(self._chunks["vectors"][new])
+            else:
+                self._chunks["vectors"][new] = vectors[order]
+            self._take_in(new)
+            self._publish()
         self._loaded.set()
 
     def remove(self, document_id: int) -> None:
@@ -279,30 +292,6 @@ class ChunkIndex:
     def _measured_bound(self) -> Bound:
         """The bound that fits the vectors held."""
         return Bound(self.dimensions, spread(self._chunks["vectors"]))
-
-    def _replace(
-        self,
-        document_ids: Sequence[int],
-        owner_ids: Sequence[int],
-        chunk_ids: Sequence[int],
-        terms: Sequence[int],
-        vectors: Vector | Fill,
-        of_metadata: Sequence[bool],
-    ) -> None:
-        with self._changing:
-            self._kill(document_ids)
-            order, new = self._append(
-                np.asarray(owner_ids, np.int64),
-                np.asarray(chunk_ids, np.int64),
-                np.asarray(terms, np.int32),
-                np.asarray(of_metadata, np.bool_) if len(of_metadata) else np.zeros(len(chunk_ids), np.bool_),
-            )
-            if callable(vectors):
-                vectors(self._chunks["vectors"][new])
-            else:
-                self._chunks["vectors"][new] = vectors[order]
-            self._take_in(new)
-            self._publish()
 
     def _append(
         self,

@@ -1,6 +1,7 @@
 """The same messages over a WebSocket, one to a frame. Who does not introduce itself is served all the same."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -34,12 +35,12 @@ SUBPROTOCOL = "mcp"
 Incoming = SessionMessage | Exception
 
 
+@dataclass(frozen=True)
 class Sockets:
     """Every WebSocket of one contract; each is a session."""
 
-    def __init__(self, server: ContractServer, sessions: Sessions) -> None:
-        self._server = server
-        self._sessions = sessions
+    _server: ContractServer
+    _sessions: Sessions
 
     async def serve(self, socket: WebSocket) -> None:
         offered = socket.scope.get("subprotocols", [])

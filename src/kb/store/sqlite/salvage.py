@@ -97,10 +97,10 @@ class TableReader:
         return None
 
 
+@dataclass(frozen=True)
 class SQLiteMender:
-    def __init__(self, database: SQLiteDatabase, segment: Segment) -> None:
-        self._database = database
-        self._segment = segment
+    _database: SQLiteDatabase
+    _segment: Segment
 
     def survey(self) -> Salvage:
         with translated(), closing(plain(self._database.path)) as source:
