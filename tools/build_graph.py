@@ -72,7 +72,7 @@ class Graph:
 
 
 def embed(graph: Graph, epsilon: float) -> str:
-    """Word, position and (always the first) segment, added and normalised."""
+    """Add the embeddings of word, position and segment (always the first), and normalise the sum."""
     words = graph.op("Gather", graph.weight("embeddings.word_embeddings.weight"), "input_ids")
     length = graph.op("Shape", "input_ids", start=1, end=2)
     positions = graph.op(

@@ -1,4 +1,4 @@
-"""What others wrote to judge MCP servers, run on ours: the official conformance suite and the inspector's command line.
+"""Run outside checks of MCP servers on ours: the official conformance suite and the inspector's command line.
 
 `make conformance` starts engine and MCP server on a folder of their own, open, since the suite cannot send a token.
 Scenarios that call the suite's own test tools, resources or prompts are left out, and so are single checks that need

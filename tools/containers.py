@@ -47,7 +47,7 @@ def fetch(url: str, body: Any = None, key: str | None = None) -> tuple[int, Any]
 
 
 def call(name: str, **arguments: Any) -> Any:
-    """One tool, with the token; its structured answer, also of one that failed."""
+    """Call one tool with the token; return its structured answer, also if it failed."""
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     status, answer = fetch(f"{MCP}/mcp", message, os.environ["KB_MCP_API_KEY"])
     assert status == 200, answer

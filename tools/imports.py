@@ -114,7 +114,7 @@ def reached_from(package: str) -> set[str]:
 
 
 def diagram() -> str:
-    """The imports that are there, as a Mermaid graph; an arrow that follows from two others is left out."""
+    """The existing imports as a Mermaid graph, without arrows that follow from two others."""
     used = {(one.package, one.imported) for one in internal() if not one.lazy and one.package != one.imported}
     arrows = sorted(arrow for arrow in used if not _follows(arrow, used))
     return "\n".join(["```mermaid", "graph TD", *(f"    {above} --> {below}" for above, below in arrows), "```"])

@@ -130,13 +130,11 @@ class Body:
         for name in self._package.related(self._name, kind):
             for note in self._package.xml(name):
                 author = attribute(note, "author")
-                text = " ".join(" ".join(self._note_blocks(note)).split())
+                blocks = (tidy("".join(self._runs(paragraph, [], []))) for paragraph in note.iter("{*}p"))
+                text = " ".join(" ".join(blocks).split())
                 if text:
                     found[attribute(note, "id") or ""] = f"[{author}: {text}]" if author else f"[{text}]"
         return found
-
-    def _note_blocks(self, note: etree._Element) -> Iterator[str]:
-        return (tidy("".join(self._runs(paragraph, [], []))) for paragraph in note.iter("{*}p"))
 
 
 def descendants(element: etree._Element, kind: str) -> Iterator[etree._Element]:

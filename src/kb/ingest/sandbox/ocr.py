@@ -51,17 +51,12 @@ def choose(setting: str) -> OcrChoice:
     """What `KB_OCR` asks for, as far as it is installed."""
     if setting == "off":
         return OcrChoice(missing="OCR off", missing_code="no_text")
-    if setting in ("auto", "tesseract") and has_tesseract():
+    if setting in ("auto", "tesseract") and spoken(tesseract_data()):  # installed, with data of some language
         return OcrChoice("tesseract")
     if setting in ("auto", "rapidocr") and find_spec("rapidocr"):
         return OcrChoice("rapidocr")
     missing = {"tesseract": "Tesseract not found", "rapidocr": "RapidOCR not installed"}
     return OcrChoice(missing=f"OCR failed: {missing.get(setting, 'neither Tesseract nor RapidOCR is installed')}")
-
-
-def has_tesseract() -> bool:
-    """Installed, and with the data of at least one language."""
-    return bool(spoken(tesseract_data()))
 
 
 def tesseract_data() -> list[str]:

@@ -38,7 +38,8 @@ class RapidReader:
     needs = Needs(compiles=True)  # OpenVINO makes code for the sizes that it meets
 
     def __init__(self) -> None:
-        engine = available_engine()
+        # The runtime that bulk embedding uses too.
+        engine = EngineType.OPENVINO if find_spec("openvino") else EngineType.ONNXRUNTIME
         self._read = RapidOCR(
             params={
                 "Global.use_cls": False,  # it turns upright lines upside down
@@ -86,11 +87,6 @@ def sureness(boxes: Sequence[Box]) -> float:
     letters = sum(len(one.text) for one in boxes)
     sure = sum(one.score * len(one.text) * (1.0 if one.is_level else STEEP) for one in boxes)
     return sure / letters if letters else 0.0
-
-
-def available_engine() -> EngineType:
-    """The runtime that bulk embedding uses too."""
-    return EngineType.OPENVINO if find_spec("openvino") else EngineType.ONNXRUNTIME
 
 
 def box(corners: Any, text: str, score: float) -> Box:

@@ -1,4 +1,4 @@
-"""The same messages over a WebSocket, one to a frame. Who does not introduce itself is served all the same."""
+"""The same messages over a WebSocket, one to a frame. A client that skips the handshake is served too."""
 
 from contextlib import suppress
 from dataclasses import dataclass
