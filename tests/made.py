@@ -1,6 +1,7 @@
 """Small files of every format, made by the tests themselves."""
 
 import io
+import json
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -170,6 +171,20 @@ def spreadsheet_cell(value: str | int | None, column: int, row: int) -> str:
     if isinstance(value, int):
         return f'<c r="{place}"><v>{value}</v></c>'
     return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+
+
+def notebook(*cells: dict[str, object], **fields: object) -> bytes:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **fields}).encode()
+
+
+def written(*lines: str) -> dict[str, object]:
+    """A Markdown cell."""
+    return {"cell_type": "markdown", "metadata": {}, "source": [f"{line}\n" for line in lines]}
+
+
+def run(source: str, *outputs: dict[str, object]) -> dict[str, object]:
+    """A code cell with what it put out."""
+    return {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": outputs, "source": source}
 
 
 def picture(text: str = "", size: tuple[int, int] = (900, 300)) -> Image.Image:

@@ -47,6 +47,7 @@ DROP TABLE line_boxes;
 ALTER TABLE documents DROP COLUMN brought;
 ALTER TABLE documents DROP COLUMN given;
 ALTER TABLE jobs DROP COLUMN outcome;
+ALTER TABLE chunks DROP COLUMN place;
 """
 
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from kb.core.types import Json
 from kb.core.wire import absent
 
-DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg"]
+DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook"]
 JobKind = Literal["note", "file", "reindex", "bulk"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Mode = Literal["hybrid", "fts", "vector"]
@@ -48,6 +48,12 @@ class Anchor:
     start: int | None = absent()  # characters into the document's extracted text
     end: int | None = absent()
     metadata: bool | None = absent()  # true: made from the document's metadata, which is not in that text
+    chapter: str | None = absent()  # of a book: its title, or its number if it has none
+    cell: int | None = absent()  # of a notebook, from 1
+    rows: str | None = absent()  # of a table, from 1: "12-40"
+    member: str | None = absent()  # of an archive: its path
+    message: str | None = absent()  # of a mailbox
+    symbol: str | None = absent()  # of a program: the path of names
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,13 @@ log = logging.getLogger(__name__)
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms,
-                    text_key, hidden)
+                    text_key, hidden, place)
 VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key,
-        :hidden)
+        :hidden, :place)
 RETURNING id
 """
+PLACES = ("chapter", "cell", "rows", "member", "message", "symbol")  # fields of an anchor that share a column
+NO_PLACE: dict[str, Any] = dict.fromkeys(PLACES)
 NOWHERE = -1  # start and end of a passage that is made from metadata: it is not in the document's text
 OF_DOCUMENT = """
 SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
@@ -60,7 +62,8 @@ LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.rev
 # One search hit each: the passage, what the answer says about its document, and its text's key if another has it too.
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
-       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, c.hidden, d.metadata,
+       d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, c.hidden, c.place,
+       d.metadata,
        (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id),
        CASE WHEN EXISTS (SELECT 1 FROM chunks k WHERE k.text_key = c.text_key AND k.id <> c.id) THEN c.text_key END
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
@@ -138,6 +141,7 @@ def add(
                     "terms": chunk.terms,
                     "text_key": text_key(chunk.text),
                     "hidden": int(chunk.hidden),
+                    "place": place_of(anchor),
                 },
             )
         )
@@ -251,8 +255,10 @@ def text_key(text: str) -> int:
 def passage_of(row: tuple[Any, ...]) -> StoredPassage:
     """The passage of a row of `HITS`."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
-    created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, metadata, tags, key = others
-    anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end)}
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, place, metadata, tags, key = (
+        others
+    )
+    anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end), **placed(place)}
     return StoredPassage(
         {
             "chunk_id": chunk_id,
@@ -297,8 +303,19 @@ def wild(tx: Transaction) -> list[int]:
 
 
 def anchor_of(row: Row) -> Anchor:
-    place = stretch(row["start_at"], row["end_at"])
+    place = stretch(row["start_at"], row["end_at"]) | placed(row["place"])
     return Anchor(page=row["page"], slide=row["slide"], sheet=row["sheet"], heading=row["heading"], **place)
+
+
+def place_of(anchor: Anchor) -> str | None:
+    """The fields of an anchor that share a column, as JSON."""
+    found = {name: value for name in PLACES if (value := getattr(anchor, name)) is not None}
+    return json.dumps(found, ensure_ascii=False) if found else None
+
+
+def placed(place: str | None) -> dict[str, Any]:
+    """Those fields again, all of them."""
+    return NO_PLACE if place is None else NO_PLACE | json.loads(place)
 
 
 def stretch(start: int, end: int) -> dict[str, Any]:

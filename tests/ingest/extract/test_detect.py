@@ -4,7 +4,7 @@ import pytest
 
 from kb.core.errors import UnsupportedFormat
 from kb.ingest.extract.detect import detect
-from made import archive, docx, paragraph, pdf, pptx, shape, xlsx
+from made import archive, docx, notebook, paragraph, pdf, pptx, shape, written, xlsx
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 
@@ -35,6 +35,9 @@ OFFICE = "application/vnd.openxmlformats-officedocument."
         ("a.xml", b"<?xml version='1.0'?><!DOCTYPE svg PUBLIC 'x'><svg width='1'>", "svg", "image/svg+xml"),
         ("a.xml", b"<?xml version='1.0'?><svgish/>", "text", "application/xml"),
         ("a.php", b"<html><?php ?>", "code", "text/plain"),
+        ("a.json", notebook(written("x")), "notebook", "application/x-ipynb+json"),
+        ("a.ipynb", b"{}", "notebook", "application/x-ipynb+json"),
+        ("a.json", b'{"cells": [1], "nbformat": "of another kind"}', "text", "application/json"),
         ("a.md", b"# PDF files start with %PDF-1.7", "markdown", "text/markdown"),
     ],
 )

@@ -2,16 +2,14 @@
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 
 from kb.core.errors import JobFailure
 from kb.ingest.extract import Part, Source
-from kb.ingest.extract.detect import detect
 from kb.ingest.sandbox.ocr import OcrChoice
 from kb.ingest.sandbox.sandbox import Sandbox
 from made import (
@@ -33,36 +31,6 @@ from made import (
 
 Extract = Callable[..., list[Part]]
 LOREM = "Herons stand in shallow water and wait for fish."
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox(lambda: OcrChoice(missing="OCR off", missing_code="no_text"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def extract(sandbox: Sandbox, tmp_path: Path) -> Extract:
-    """A file's parts, read in the sandbox as the format that its content says."""
-
-    def run(data: bytes, name: str = "file", **given: Any) -> list[Part]:
-        path = tmp_path / "original"
-        path.write_bytes(data)
-        doc_type = detect(data[:65536], data[-65536:], name).doc_type
-        return list(sandbox.parts(doc_type, Source(path, name, **given), lambda: None))
-
-    return run
-
-
-@pytest.fixture
-def fails(extract: Extract) -> Callable[..., str]:
-    def run(data: bytes, name: str = "file") -> str:
-        with pytest.raises(JobFailure) as failure:
-            extract(data, name)
-        return failure.value.code
-
-    return run
 
 
 # PDF

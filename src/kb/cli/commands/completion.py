@@ -48,7 +48,7 @@ VALUES = {
     "--mode": "hybrid fts vector",
     "--sort": "recent created filename size",
     "--order": "asc desc",
-    "--type": "note pdf docx pptx xlsx html markdown text code image svg",
+    "--type": "note pdf docx pptx xlsx html markdown text code image svg notebook",
 }
 
 

@@ -16,6 +16,7 @@ kb search "quarterly costs" --type xlsx --after 2026-01-01 --json
 kb search "signed lease" --open
 kb search invoices --files | xargs ls -l
 """
+PLACES = ("member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol")  # the outermost first
 _WORDS = re.compile(r"\w+")
 # Scripts that are written without spaces: Chinese, Japanese, Korean syllables, Thai.
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
@@ -127,8 +128,8 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
 
 
 def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
-    """Where a passage stands, in words: page 3, slide 2, sheet Costs, the heading path below the title, metadata."""
-    named = [f"{part} {anchor[part]}" for part in ("page", "slide", "sheet") if anchor.get(part)]
+    """Where a passage stands, in words: page 3, sheet Costs, cell 7, the heading path below the title, metadata."""
+    named = [f"{part} {anchor[part]}" for part in PLACES if anchor.get(part)]
     heading = anchor.get("heading") or ""
     if title and (heading == title or heading.startswith(f"{title} > ")):
         heading = heading[len(title) :].removeprefix(" > ")

@@ -43,6 +43,7 @@ FORMATS: dict[DocType, Format] = {
     "markdown": Format("markdown", "markdown"),
     "text": Format("text", "text"),
     "code": Format("text", "code"),
+    "notebook": Format("notebook", "text"),
 }
 
 # What libraries import inside a function: `Counter.most_common`, and Pillow with the first picture of a kind.

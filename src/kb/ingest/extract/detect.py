@@ -12,8 +12,11 @@ from kb.ingest.extract.wide import wide_encoding
 
 OfficeType = Literal["docx", "pptx", "xlsx"]
 
-SUPPORTED = "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, Markdown, plain text (csv, json, xml, ...) and program sources"
-FORMAT_NAMES = ["pdf", "docx", "pptx", "xlsx", "html", "jpg", "png", "svg", "markdown", "text", "code"]
+SUPPORTED = (
+    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, Jupyter notebooks, Markdown, plain text (csv, json, xml, ...) and "
+    "program sources"
+)
+FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg ipynb markdown text code".split()
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 CODE = frozenset(
@@ -67,6 +70,9 @@ SVG = re.compile(
     PROLOG + rb"(?:<!doctype\s+svg.*?>\s*(?:<!--.*?-->\s*)*)?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
 )
 
+NOTEBOOK_CELLS = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\{.*?\"(?:cells|worksheets)\"\s*:\s*\[", re.DOTALL)
+NOTEBOOK_VERSION = re.compile(rb"\"nbformat\"\s*:\s*\d")
+
 MARKUP_WITHIN = 8192  # bytes: a prolog is not longer
 PDF_WITHIN = 1024  # bytes: readers accept other bytes before a PDF
 BOMS: tuple[tuple[bytes, str], ...] = (
@@ -96,6 +102,8 @@ def detect(head: bytes, tail: bytes, filename: str) -> DetectedFormat:
             raise unsupported(filename, f"it is a {name} file")
     if not is_text(head):
         raise unsupported(filename, "it is not text")
+    if suffix == "ipynb" or is_notebook(head, tail):
+        return DetectedFormat("notebook", "application/x-ipynb+json")
     return text_format(narrow(head), suffix, PurePath(filename).name.lower())
 
 
@@ -125,6 +133,12 @@ def text_format(head: bytes, suffix: str, name: str) -> DetectedFormat:
     if suffix in MARKDOWN:
         return DetectedFormat("markdown", "text/markdown")
     return DetectedFormat("text", TEXT_MEDIA_TYPES.get(suffix, "text/plain"))
+
+
+def is_notebook(head: bytes, tail: bytes) -> bool:
+    """Whether a JSON text is a notebook; its version stands first or last in it."""
+    cells = NOTEBOOK_CELLS.search(head)
+    return cells is not None and any(map(NOTEBOOK_VERSION.search, (head, tail)))
 
 
 def is_text(head: bytes) -> bool:

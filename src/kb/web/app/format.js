@@ -37,9 +37,11 @@ export function duration(seconds) {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Where a passage stands, in words: page 3, sheet Costs, the heading path below the title. */
+const PLACES = ["member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol"]; // the outermost first
+
+/** Where a passage stands, in words: page 3, sheet Costs, cell 7, the heading path below the title. */
 export function place(anchor = {}, title = "") {
-  const parts = ["page", "slide", "sheet"].filter((part) => anchor[part]).map((part) => `${part} ${anchor[part]}`);
+  const parts = PLACES.filter((part) => anchor[part]).map((part) => `${part} ${anchor[part]}`);
   let heading = anchor.heading ?? "";
   if (heading === title) heading = "";
   if (heading.startsWith(`${title} > `)) heading = heading.slice(title.length + 3);
