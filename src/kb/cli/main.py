@@ -10,14 +10,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kb import __version__
 from kb.cli.commands.table import COMMANDS
 from kb.cli.options import INTERRUPTED, Formatter, Parser
-
-if TYPE_CHECKING:
-    from kb.core.errors import KBError
+from kb.core.errors import KBError
 
 OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
@@ -83,8 +80,6 @@ def _drop_output() -> None:
 
 
 def _run(words: list[str]) -> int:
-    from kb.core.errors import KBError
-
     try:
         args = build_parser(words).parse_args(words)
         return int(args.run(args))
@@ -94,7 +89,7 @@ def _run(words: list[str]) -> int:
         return _report(error, as_json="--json" in words)
 
 
-def _report(error: "KBError", *, as_json: bool) -> int:
+def _report(error: KBError, *, as_json: bool) -> int:
     if as_json:
         from kb.cli.options import print_json
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from kb.cli.commands.table import COMMANDS
+from kb.core.errors import InvalidRequest, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +33,6 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors like any other: one sentence, or a JSON body."""
 
     def error(self, message: str) -> NoReturn:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest(f"{message}; see: {self.prog} --help")
 
 
@@ -108,8 +107,6 @@ def installed(what: str, extra: str) -> "Iterator[None]":
     except ModuleNotFoundError as missing:
         if (missing.name or "kb").partition(".")[0] == "kb":
             raise
-        from kb.core.errors import Unavailable
-
         raise Unavailable(
             f"{what} is not installed here ({missing.name} is missing): pip install 'kb-server[{extra}]'"
         ) from missing
@@ -133,8 +130,6 @@ def text_or_stdin(text: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest(f"What was read from standard input is not UTF-8 text: {wrong}.") from wrong
 
 

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, add_no_wait, add_replacing, add_tags, command, connect
+from kb.core.errors import InvalidRequest
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def run(args: argparse.Namespace) -> int:
 
     found = list(find(args.paths, ignore=not args.no_ignore))
     if args.title and len(found) != 1:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest(f"--title is for a single file, but {len(found)} were found.")
     report = Report("file", len(found), as_json=args.json)
     adder = Adder(connect(), args, report)

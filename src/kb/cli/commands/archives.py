@@ -4,6 +4,7 @@ import argparse
 import os
 
 from kb.cli.options import Commands, Parser, command, connect, installed, print_json
+from kb.core.errors import Conflict
 from kb.core.types import Json
 
 BACKUP = """
@@ -84,8 +85,6 @@ def _lacking(path: str) -> Json:
 
 def _make_room(args: argparse.Namespace) -> None:
     if os.path.exists(args.file) and not args.force:
-        from kb.core.errors import Conflict
-
         raise Conflict(f"{args.file} is there already. Name another file, or write over it with --force.")
 
 

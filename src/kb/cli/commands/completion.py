@@ -4,6 +4,7 @@ import argparse
 from typing import NamedTuple
 
 from kb.cli.options import Commands, command
+from kb.core.errors import InvalidRequest
 
 EXAMPLES = """
 kb completion bash > ~/.local/share/bash-completion/completions/kb
@@ -22,8 +23,6 @@ def run(args: argparse.Namespace) -> int:
 
     scripts = {"bash": bash, "zsh": zsh, "fish": fish}
     if args.shell not in scripts:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest(f"{args.shell!r} is no shell that kb can complete for: {', '.join(scripts)}.")
     print(scripts[args.shell](described(build_parser())), end="")
     return 0

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, add_tags, command, connect, print_json, split_tags
+from kb.core.errors import InvalidRequest, KBError
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -154,8 +155,6 @@ def tag(args: argparse.Namespace) -> int:
 
 def _list_tags(args: argparse.Namespace) -> int:
     if args.add or args.remove:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest("--add and --remove need the ID of a document; see: kb tag --help")
     answer = connect().tags()
     if args.json:
@@ -188,7 +187,6 @@ def remove(args: argparse.Namespace) -> int:
 def _remove_all(client: "SocketClient", args: argparse.Namespace) -> int:
     """Delete one document after the other; a failure does not stop the rest."""
     from kb.cli.screen import one_line
-    from kb.core.errors import KBError
 
     answers, code = [], 0
     for document_id in args.ids:
@@ -214,7 +212,6 @@ def _tell_removed(removed: Json) -> None:
 
 def _agreed(documents: list[Json]) -> bool:
     from kb.cli.screen import one_line, plural
-    from kb.core.errors import InvalidRequest
 
     if not sys.stdin.isatty():
         raise InvalidRequest("Deleting asks first, and nobody is there to answer: say --yes.")

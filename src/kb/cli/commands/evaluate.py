@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kb.cli.options import Commands, command, connect, print_json, text_or_stdin
+from kb.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,8 +65,6 @@ def run(args: argparse.Namespace) -> int:
 def _content(file: str) -> str:
     if file == "-":
         return text_or_stdin(file)
-    from kb.core.errors import InvalidRequest
-
     try:
         with open(file, encoding="utf-8-sig") as opened:
             return opened.read()
@@ -88,8 +87,6 @@ def names_of(client: "SocketClient") -> dict[str, set[str]]:
 
 
 def read(content: str, names: dict[str, set[str]]) -> list[EvalQuestion]:
-    from kb.core.errors import InvalidRequest
-
     questions = []
     for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():

@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, command, connect, print_json
+from kb.core.errors import InvalidRequest
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def _list(client: "SocketClient", args: argparse.Namespace) -> int:
     from kb.cli.screen import Screen
 
     if args.cancel or args.retry:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest("--cancel and --retry need the ID of a job; see: kb jobs --help")
     answer = client.jobs(status=args.status, limit=args.limit, offset=args.offset)
     if args.json:

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, command, print_json
+from kb.core.errors import InvalidRequest, KBError
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     client = CLIENTS.get(args.client)
     if client is None:
-        from kb.core.errors import InvalidRequest
-
         raise InvalidRequest(f"{args.client!r} is not an agent that kb knows: {', '.join(CLIENTS)}.")
     settings = read()
     change = ConfigChange(client, args, args.url or mcp_url(settings, args.contract), settings)
@@ -153,7 +152,6 @@ class ConfigChange:
         """Read the file as the agent will, and try the connection."""
         from kb.cli.connect.entries import read_json, read_toml
         from kb.cli.connect.proof import proof_of
-        from kb.core.errors import KBError
 
         said = (read_toml if self.client.form == "toml" else read_json)(_read(self.path) or "")
         try:
@@ -165,8 +163,6 @@ class ConfigChange:
 
 
 def _read(path: str) -> str | None:
-    from kb.core.errors import InvalidRequest
-
     try:
         # Line ends stay as they are.
         with open(path, encoding="utf-8", newline="") as file:
@@ -178,8 +174,6 @@ def _read(path: str) -> str | None:
 
 
 def _agreed(path: str) -> bool:
-    from kb.core.errors import InvalidRequest
-
     if not sys.stdin.isatty():
         raise InvalidRequest("Writing asks first, and nobody is there to answer: say --yes, or --print to look only.")
     print(f"Write this to {path}? [y/N] ", end="", file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, add_tags, command, connect
+from kb.core.errors import InvalidRequest
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def _import_archive(args: argparse.Namespace) -> int:
     from kb.cli.importing.exported import opened
     from kb.cli.importing.importer import Importer
     from kb.cli.outcomes import Report
-    from kb.core.errors import InvalidRequest
 
     if args.tags:
         raise InvalidRequest("--tags is for a folder of Markdown: documents of an archive have their own.")
@@ -113,7 +113,6 @@ def _note(client: "SocketClient", about: Json, args: argparse.Namespace) -> "Tas
 
 def _read(path: str) -> tuple[Json, str]:
     from kb.cli.importing.frontmatter import split
-    from kb.core.errors import InvalidRequest
 
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
