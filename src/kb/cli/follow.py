@@ -1,14 +1,13 @@
 """Follow a job to its end, and translate that end into an exit code."""
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kb.core.errors import Conflict, KBError, UnsupportedFormat
 from kb.core.types import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kb.client.calls import Calls
 
 # How long the engine may hold one request; for a longer job it is repeated.

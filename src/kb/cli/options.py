@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -11,8 +11,6 @@ from kb.cli.commands.table import COMMANDS
 from kb.core.errors import InvalidRequest, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kb.cli.transport import SocketClient
 
 INTERRUPTED = 130  # what a shell reports after Ctrl-C
@@ -100,7 +98,7 @@ def _port(text: str) -> int:
 
 
 @contextmanager
-def installed(what: str, extra: str) -> "Iterator[None]":
+def installed(what: str, extra: str) -> Iterator[None]:
     """Around the import of a server: if a package is missing, say which extra brings it."""
     try:
         yield

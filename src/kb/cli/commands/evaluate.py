@@ -3,14 +3,13 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kb.cli.options import Commands, command, connect, print_json, text_or_stdin
 from kb.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from kb.cli.transport import SocketClient
     from kb.core.values import Mode
 
