@@ -88,6 +88,14 @@ def test_an_engine_that_went_away_is_said_in_a_way_that_all_can_read(tmp_path: P
     engine.stop()
     expect(page.get_by_role("alert").first).to_contain_text("cannot be reached")
     assert tab.violations() == []
+    page.get_by_role("searchbox").fill("gone")
+    expect(page.locator(".notice.error")).to_contain_text("cannot be reached")
+    engine = EngineProcess(tmp_path / "data", KB_PORT=engine.url.rsplit(":", 1)[1])
+    try:
+        expect(page.get_by_text("The knowledge base is empty")).to_be_visible(timeout=30_000)  # without a click
+        expect(page.get_by_role("alert")).to_have_count(0)
+    finally:
+        engine.stop()
 
 
 def test_a_wrong_key_is_refused_and_the_right_one_opens(tmp_path: Path, open_tab: OpenTab) -> None:

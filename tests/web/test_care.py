@@ -87,7 +87,7 @@ def test_rows_are_chosen_selected_and_opened_by_keys(http: Http, show: Any) -> N
     page.keyboard.press("x")
     expect(page.get_by_label("Select The first row")).to_be_checked()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("/d/1$"))
+    expect(page).to_have_url(re.compile("/n/1$"))
 
 
 def test_a_tag_is_renamed_and_merged_after_a_question(http: Http, show: Any) -> None:

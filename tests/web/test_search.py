@@ -92,9 +92,46 @@ def test_results_stand_in_the_page_soon_after_the_answer(http: Http, tab: Tab) -
     field.focus()
     words = " lantern bridge number hangs over the stone quill wa"
     for letter in words[:50]:
-        with page.expect_response("**/api/v1/search"):
+        with page.expect_response("**/api/v1/search") as answer:
             page.keyboard.press("Space" if letter == " " else letter)
+        answer.value.finished()  # the next letter would abort it
     page.wait_for_timeout(300)
     delays = sorted(page.evaluate("window.delays"))
     assert len(delays) >= 40
     assert delays[int(len(delays) * 0.95)] <= 50, delays
+
+
+def test_the_way_back_from_a_document_leads_to_the_same_place_among_the_same_results(http: Http, tab: Tab) -> None:
+    for number in range(14):
+        http.add_note(f"Quendelrast hut {number} has {number + 3} beds.\n" + "It is open in summer.\n" * 4, tags=["quendel"])
+    page = tab.open("/?q=quendelrast+hut&tag=quendel&mode=fts")
+    link = page.locator("#result-9 h2 a")
+    link.scroll_into_view_if_needed()
+    page.evaluate("new Promise(requestAnimationFrame)")
+    place = page.evaluate("scrollY")
+    assert place > 300
+    ways = [page.go_back, page.get_by_role("link", name="Back to the results").click, lambda: page.keyboard.press("Escape")]
+    for go_back in ways:
+        link.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Quendelrast hut")
+        assert page.evaluate("document.activeElement.id") == "content"
+        go_back()
+        expect(page.locator("#result-9.chosen")).to_be_in_viewport()
+        page.wait_for_function("place => Math.abs(scrollY - place) < 2", arg=place)
+        assert page.url.endswith("&tag=quendel&mode=fts")
+    page.get_by_role("link", name="Documents", exact=True).click()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_enter_goes_from_the_field_to_the_chosen_result_and_opens_it_there(http: Http, page: Any) -> None:
+    for number in range(3):
+        http.add_note(f"Wumbeltrout pond {number} is stocked in May.", tags=["wumbel"])
+    page.get_by_role("searchbox").press_sequentially("wumbeltrout pond")
+    expect(page.locator(".result").first).to_contain_text("Wumbeltrout")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#result-1 h2 a")).to_be_focused()
+    page.keyboard.press("j")
+    title = page.locator("#result-2 h2").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)

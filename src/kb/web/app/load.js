@@ -1,6 +1,6 @@
 // Loading data for a view: the newest request wins, an older answer never replaces a newer one.
 
-import { aborted } from "./api.js";
+import { aborted, online } from "./api.js";
 import { useEffect, useRef, useState } from "./html.js";
 
 /**
@@ -22,5 +22,9 @@ export function useLoad(ask, deps) {
     );
     return () => controller.abort();
   }, [...deps, turn]);
+  const reached = online.value;
+  useEffect(() => {
+    if (reached && state.error?.status === 0) setTurn((before) => before + 1);
+  }, [reached]);
   return { ...state, reload: () => setTurn((before) => before + 1) };
 }

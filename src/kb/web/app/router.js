@@ -16,25 +16,62 @@ export function guardLeaving(mayLeave) {
   return () => guards.delete(mayLeave);
 }
 
-/** Go to an address of this page. `replace` leaves no entry in the history, for what changes while typing. */
-export function navigate(url, { replace = false } = {}) {
+const left = new Map(); // address → how it was left
+
+/** What is kept of this address for the way back: {y, chosen}. */
+export function kept() {
+  if (!left.has(location.href)) left.set(location.href, {});
+  return left.get(location.href);
+}
+
+/**
+ * Go to an address of this page. `replace` leaves no entry in the history, for what changes while typing; `back` shows the
+ * address as it was left.
+ */
+export function navigate(url, { replace = false, back = false } = {}) {
   const target = new URL(url, location.origin);
   if (target.href === location.href) return;
   const leaves = target.pathname !== location.pathname;
   const go = () => {
     history[replace ? "replaceState" : "pushState"](null, "", target);
+    if (!back) left.delete(location.href);
     show();
-    if (leaves) window.scrollTo(0, 0);
+    if (back) restore();
+    else if (leaves) window.scrollTo(0, 0);
   };
   if (leaves && guards.size) mayGo().then((may) => may && go());
   else go();
 }
 
 let shown = location.href;
+let results = location.search;
+
+/** The results for `question`, with the filters that they were last shown with. */
+export const resultsUrl = (question) =>
+  new URLSearchParams(results).get("q")?.trim() === question ? `/${results}` : `/?q=${encodeURIComponent(question)}`;
 
 function show() {
+  const moved = location.pathname !== new URL(shown).pathname;
   shown = location.href;
   route.value = here();
+  if (location.pathname === "/") results = location.search;
+  if (moved && !document.activeElement.matches("[role=searchbox]")) document.getElementById("content")?.focus({ preventScroll: true });
+}
+
+const PATIENCE = 3000; // ms until what was shown must be there again
+let until = 0;
+
+/** Scroll to where this address was left, as soon as the view is long enough, unless the person moves first. */
+function restore() {
+  const { y = 0 } = kept();
+  until = Date.now() + PATIENCE;
+  const settle = () => {
+    if (Date.now() > until) return (until = 0);
+    window.scrollTo(0, y);
+    if (Math.abs(scrollY - y) < 2) until = 0;
+    else requestAnimationFrame(settle);
+  };
+  requestAnimationFrame(settle);
 }
 
 /** Ask every guard, one question at a time. */
@@ -53,16 +90,20 @@ async function mayGo() {
 /** The person went back or forward: where a guard is, its view stays until the answer is there. */
 async function followHistory() {
   const wanted = location.href;
-  if (location.pathname === new URL(shown).pathname || !guards.size) return show();
+  if (location.pathname === new URL(shown).pathname || !guards.size) return show(), restore();
   history.pushState(null, "", shown);
   if (!(await mayGo())) return;
   history.replaceState(null, "", wanted);
   show();
+  restore();
 }
 
 /** Follow the history, and every ordinary click on a link of this page. */
 export function start() {
+  history.scrollRestoration = "manual";
   addEventListener("popstate", followHistory);
+  addEventListener("scroll", () => until || (kept().y = scrollY));
+  for (const move of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(move, () => (until = 0));
   document.addEventListener("click", (click) => {
     const link = click.target.closest?.("a[href]");
     const plain = click.button === 0 && !(click.metaKey || click.ctrlKey || click.shiftKey || click.altKey);
@@ -71,7 +112,7 @@ export function start() {
     if (url.origin !== location.origin || /^\/(api|static|docs|openapi|health|metrics)\b/.test(url.pathname)) return;
     if (url.hash && url.pathname === location.pathname) return;
     click.preventDefault();
-    navigate(url);
+    navigate(url, { back: link.rel === "prev" });
   });
 }
 

@@ -30,7 +30,7 @@ export function confirm({ title, message, action, danger = true }) {
       html`<${Dialog} title=${title} onClose=${() => answer(false)}>
         <p>${message}</p>
         <footer>
-          <button onClick=${() => answer(false)}>${text.cancel}</button>
+          <button autofocus onClick=${() => answer(false)}>${text.cancel}</button>
           <button class=${danger ? "danger" : "primary"} onClick=${() => answer(true)}>${action}</button>
         </footer>
       <//>`,

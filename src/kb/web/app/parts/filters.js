@@ -20,7 +20,7 @@ export function without(query, filters) {
   return `/?${next}`;
 }
 
-function withValue(query, name, value) {
+export function withValue(query, name, value) {
   const next = new URLSearchParams(query);
   if (name === "tag") next.append(name, value);
   else next.set(name, value);

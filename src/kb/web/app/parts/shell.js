@@ -15,10 +15,10 @@ import { Toasts } from "./toast.js";
 const VIEWS = [
   ["/", text.search],
   ["/documents", text.documents],
-  ["/n/new", text.newNote],
-  ["/jobs", text.jobs],
   ["/tags", text.tags],
   ["/duplicates", text.duplicates],
+  ["/jobs", text.jobs],
+  ["/n/new", text.newNote],
   ["/system", text.system],
   ["/connect", text.connect],
 ];
@@ -56,8 +56,8 @@ export function Shell({ children }) {
       <button class="menu" aria-expanded=${menuOpen} aria-controls="views" onClick=${() => setMenuOpen(!menuOpen)}>${text.menu}</button>
     </header>
     <nav id="views" class=${menuOpen ? "open" : ""} aria-label=${text.menu}>
-      ${VIEWS.map(([to, name]) => html`<a href=${to} aria-current=${to === path ? "page" : undefined}>${name}${to === "/jobs" && html`<${Busy} />`}</a>`)}
-      <button class="quiet add" onClick=${showAdding}>${text.add}</button>
+      ${VIEWS.map(([to, name]) => html`<a href=${to} aria-current=${to === path ? "page" : undefined}>${name}${to === "/jobs" && html`<${Busy} />`}</a>
+        ${to === "/n/new" && html`<button class="quiet add" onClick=${showAdding}>${text.add}</button>`}`)}
       <span class="grow"></span>
       <button class="quiet" onClick=${() => (helpShown.value = true)}>${text.help}</button>
       <button class="quiet" onClick=${nextTheme}>${text.theme[theme.value]}</button>
@@ -93,7 +93,7 @@ function SearchField({ field, query }) {
     else next.delete("q");
     navigate(next.size ? `/?${next}` : "/", { replace: path === "/" });
   };
-  return html`<form role="search" onSubmit=${(submit) => submit.preventDefault()}>
+  return html`<form role="search" onSubmit=${(submit) => (submit.preventDefault(), document.querySelector(".chosen a")?.focus())}>
     <input
       ref=${field}
       type="search"

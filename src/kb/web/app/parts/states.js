@@ -1,13 +1,17 @@
 // What a view shows while it has nothing to show: loading, failed, empty.
 
+import { online } from "../api.js";
 import { html } from "../html.js";
 import { text } from "../strings.js";
 
-/** The children once `load` (of useLoad) has data; before that, its state. An error beside old data is shown above it. */
+/**
+ * The children once `load` (of useLoad) has data; before that, its state. An error beside old data is shown above it, but
+ * not where the banner says already that the engine is away.
+ */
 export function Loaded({ load, children }) {
   const { data, error, loading, reload } = load;
   if (data === undefined && loading && !error) return html`<p class="muted" role="status">${text.loading}</p>`;
-  return html`${error && html`<${Failure} error=${error} retry=${reload} />`}${data !== undefined && children(data)}`;
+  return html`${error && (online.value || data === undefined) && html`<${Failure} error=${error} retry=${reload} />`}${data !== undefined && children(data)}`;
 }
 
 /** A failure with its reason and a way on. */

@@ -5,7 +5,7 @@ import { useEvents } from "../events.js";
 import { html, useEffect } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
-import { navigate, route } from "../router.js";
+import { navigate, resultsUrl, route } from "../router.js";
 import { text } from "../strings.js";
 import { Cells } from "../parts/cells.js";
 import { DocumentHead, downloadOriginal } from "../parts/document_head.js";
@@ -80,7 +80,7 @@ function Sections({ document, onChange }) {
     e: () => (type === "note" ? navigate(`/n/${document.id}?edit=1`) : false),
   }, [document.id]);
   const actions = html`
-    ${query.get("q") && html`<a class="button" href="/?q=${encodeURIComponent(query.get("q"))}">${text.doc.backToSearch}</a>`}
+    ${query.get("q") && html`<a class="button" rel="prev" href=${resultsUrl(query.get("q"))}>${text.doc.backToSearch}</a>`}
     ${type === "note" && html`<a class="button primary" href="/n/${document.id}?edit=1">${text.doc.editNote}</a>`}
   `;
   const views = {

@@ -1,6 +1,7 @@
 // `/documents`: every document in a table that can be sorted, narrowed, and changed many rows at once.
 
 import { get } from "../api.js";
+import { useChosen } from "../chosen.js";
 import { useEvents } from "../events.js";
 import { plural, size } from "../format.js";
 import { html, useEffect, useRef, useState } from "../html.js";
@@ -38,7 +39,6 @@ export function DocumentsView() {
     [query.toString()],
   );
   const [selected, setSelected] = useState(new Map()); // id → document
-  const [chosen, setChosen] = useState(0);
   const rows = load.data?.documents ?? [];
   useEffect(() => {
     document.title = `${text.documents} · kb`;
@@ -50,16 +50,12 @@ export function DocumentsView() {
     if (!next.delete(row.id)) next.set(row.id, row);
     setSelected(next);
   };
-  const step = (by) => {
-    const next = Math.max(0, Math.min(chosen + by, rows.length - 1));
-    setChosen(next);
-    document.getElementById(`row-${next}`)?.scrollIntoView({ block: "nearest" });
-  };
+  const { chosen, step } = useChosen("row", rows.length, query.toString());
   useKeys({
     j: () => step(1),
     k: () => step(-1),
     x: () => rows[chosen] && toggle(rows[chosen]),
-    Enter: () => rows[chosen] && navigate(documentUrl(rows[chosen].id)),
+    Enter: () => rows[chosen] && navigate(rowUrl(rows[chosen])),
   }, [chosen, rows, selected]);
   return html`<h1>${text.documents}</h1>
     <${Narrow} query=${query} />
@@ -158,16 +154,18 @@ function Heading({ sort, name, query, order }) {
   </th>`;
 }
 
+const rowUrl = ({ doc_type, id }) => (doc_type === "note" ? `/n/${id}` : documentUrl(id));
+
 function Row({ row, id, chosen, selected, toggle }) {
   const failed = row.ledger_counts.failed;
   return html`<tr id=${id} class=${chosen ? "chosen" : ""}>
     <td class="select"><input type="checkbox" aria-label=${text.select(row.title)} checked=${selected} onChange=${toggle} /></td>
     <td class="filename">
-      <a href=${row.doc_type === "note" ? `/n/${row.id}` : documentUrl(row.id)} dir="auto">${row.title}</a>
+      <a href=${rowUrl(row)} dir="auto">${row.title}</a>
       <p class="facts">
         <${TypeBadge} type=${row.doc_type} />
         <span>${plural(row.chunk_count, text.passage)}</span>
-        ${failed > 0 && html`<a class="badge failed" href="/d/${row.id}?view=ledger">${text.partsFailed(failed)}</a>`}
+        ${failed > 0 && html`<a class="badge failed" href="/d/${row.id}?show=ledger&state=failed">${text.partsFailed(failed)}</a>`}
         <${TagLinks} tags=${row.tags} />
       </p>
     </td>

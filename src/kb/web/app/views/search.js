@@ -1,18 +1,20 @@
 // `/`: search as you type. The address holds the question and the filters; results stand beside a preview.
 
 import { post } from "../api.js";
-import { html, useEffect, useState } from "../html.js";
+import { useChosen } from "../chosen.js";
+import { html, useEffect } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
 import { documentUrl, navigate, route } from "../router.js";
 import { text } from "../strings.js";
-import { Filters, activeFilters, without } from "../parts/filters.js";
+import { Filters, activeFilters, withValue, without } from "../parts/filters.js";
 import { Home } from "../parts/home.js";
 import { Preview } from "../parts/preview.js";
 import { Result } from "../parts/result.js";
 import { Loaded } from "../parts/states.js";
 
 const TOP = 20;
+const MOST = 100; // that the engine gives
 
 export function SearchView() {
   const { query } = route.value;
@@ -25,14 +27,8 @@ export function SearchView() {
 
 function Results({ query, question }) {
   const load = useLoad((signal) => post("/search", body(query, question), { signal }), [query.toString()]);
-  const [chosen, setChosen] = useState(0);
   const results = load.data?.results ?? [];
-  useEffect(() => setChosen(0), [load.data]);
-  const step = (by) => {
-    const next = Math.max(0, Math.min(chosen + by, results.length - 1));
-    setChosen(next);
-    document.getElementById(`result-${next}`)?.scrollIntoView({ block: "nearest" });
-  };
+  const { chosen, choose, step } = useChosen("result", results.length, query.toString());
   const hit = results[chosen];
   useKeys({
     j: () => step(1),
@@ -57,9 +53,10 @@ function Results({ query, question }) {
                 hit=${one}
                 question=${question}
                 chosen=${at === chosen}
-                choose=${() => setChosen(at)}
+                choose=${() => choose(at)}
               />`,
             )}
+            ${answer.results.length === topOf(query) && topOf(query) < MOST && html`<li><a class="button" href=${withValue(query, "top", MOST)}>${text.moreResults(MOST)}</a></li>`}
           </ol>
           ${hit && html`<${Preview} key=${hit.chunk_id} hit=${hit} question=${question} />`}
         </div>
@@ -68,12 +65,14 @@ function Results({ query, question }) {
   </div>`;
 }
 
+const topOf = (query) => (query.get("top") ? MOST : TOP);
+
 /** What the address asks for, as the body of POST /search. */
 function body(query, question) {
   const month = query.get("month");
   return {
     query: question,
-    top: TOP,
+    top: topOf(query),
     explain: true,
     facets: true,
     mode: query.get("mode") ?? "hybrid",
