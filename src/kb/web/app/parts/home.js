@@ -31,7 +31,9 @@ export function Home() {
                 <ul class="list">${documents.map((document) => html`<${Row} key=${document.id} document=${document} />`)}</ul>
               </section>
               <${DropPlace} />`
-          : html`<${FirstUse} />`}
+          : engineQueue.value.running.length
+            ? html`<${DropPlace} />`
+            : html`<${FirstUse} />`}
     <//>
   </div>`;
 }

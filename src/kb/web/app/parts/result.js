@@ -8,10 +8,12 @@ import { text } from "../strings.js";
 import { Bar, TagLinks, Time, TypeBadge } from "./labels.js";
 import { copy } from "./toast.js";
 
+const HEADING = /^#+ /gm;
 const LINES_MATTER = new Set(["code", "text", "xlsx", "note"]); // elsewhere a line ends where the author's window did
 
 export function Result({ hit, id, question, chosen, choose }) {
   const where = place(hit.anchor, hit.title);
+  const lines = LINES_MATTER.has(hit.doc_type);
   return html`<li id=${id} class="result ${chosen ? "chosen" : ""}" aria-current=${chosen ? "true" : undefined} onClick=${choose}>
     <h2><a href=${documentUrl(hit.document_id, hit.anchor, question)} dir="auto" onFocus=${choose}>${hit.title}</a></h2>
     <p class="facts">
@@ -21,7 +23,7 @@ export function Result({ hit, id, question, chosen, choose }) {
       <${TagLinks} tags=${hit.tags} />
     </p>
     ${hit.hidden && html`<p class="warn">${text.hidden}</p>`}
-    <p class="passage ${LINES_MATTER.has(hit.doc_type) ? "lines" : ""}" dir="auto"><${Marked} text=${hit.text} terms=${hit.explain?.matched_terms} brief /></p>
+    <p class="passage ${lines ? "lines" : ""}" dir="auto"><${Marked} text=${lines ? hit.text : hit.text.replace(HEADING, "")} terms=${hit.explain?.matched_terms} brief /></p>
     <${AlsoIn} hit=${hit} question=${question} />
     <div class="actions">
       <${Why} hit=${hit} />

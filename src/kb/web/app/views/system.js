@@ -24,7 +24,7 @@ export function SystemView() {
 function Status() {
   const load = useLoad((signal) => get("/status", {}, { signal }), []);
   useEvents((kind, { action }) => (kind === "reset" || action !== "progress") && load.reload());
-  return html`<section class="card">
+  return html`<section class="card status">
     <h2>${text.status}</h2>
     <${Loaded} load=${load}>
       ${(status) => html`
