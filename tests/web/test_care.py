@@ -98,7 +98,7 @@ def test_a_tag_is_renamed_and_merged_after_a_question(http: Http, show: Any) -> 
     page.get_by_label("New name").fill("colour")
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()
     page.get_by_role("button", name="Merge both tags").click()
-    expect(page.get_by_text("2 documents")).to_be_visible()
+    expect(page.get_by_text("2 documents", exact=True)).to_be_visible()
     assert tags_of(http) == {"colour": 2}
 
 
