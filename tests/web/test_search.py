@@ -103,15 +103,16 @@ def test_results_stand_in_the_page_soon_after_the_answer(http: Http, tab: Tab) -
 
 def test_the_way_back_from_a_document_leads_to_the_same_place_among_the_same_results(http: Http, tab: Tab) -> None:
     for number in range(14):
-        http.add_note(f"Quendelrast hut {number} has {number + 3} beds.\n" + "It is open in summer.\n" * 4, tags=["quendel"])
+        text = f"Quendelrast hut {number} has {number + 3} beds.\n" + "It is open in summer.\n" * 4
+        http.add_note(text, tags=["quendel"])
     page = tab.open("/?q=quendelrast+hut&tag=quendel&mode=fts")
     link = page.locator("#result-9 h2 a")
     link.scroll_into_view_if_needed()
     page.evaluate("new Promise(requestAnimationFrame)")
     place = page.evaluate("scrollY")
     assert place > 300
-    ways = [page.go_back, page.get_by_role("link", name="Back to the results").click, lambda: page.keyboard.press("Escape")]
-    for go_back in ways:
+    back = page.get_by_role("link", name="Back to the results")
+    for go_back in (page.go_back, back.click, lambda: page.keyboard.press("Escape")):
         link.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("Quendelrast hut")
         assert page.evaluate("document.activeElement.id") == "content"
