@@ -88,7 +88,7 @@ def test_an_engine_that_went_away_is_said_in_a_way_that_all_can_read(tmp_path: P
     engine.stop()
     expect(page.get_by_role("alert").first).to_contain_text("cannot be reached")
     assert tab.violations() == []
-    page.get_by_role("searchbox").fill("gone")
+    page.get_by_role("searchbox", name="Search documents").fill("gone")
     expect(page.locator(".notice.error")).to_contain_text("cannot be reached")
     engine = EngineProcess(tmp_path / "data", KB_PORT=engine.url.rsplit(":", 1)[1])
     try:

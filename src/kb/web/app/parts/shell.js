@@ -101,7 +101,7 @@ function SearchField({ field, query }) {
       aria-label=${text.searchLabel}
       placeholder=${text.searchLabel}
       autocomplete="off"
-      spellcheck="false"
+      spellcheck=${false}
       maxlength="2000"
       dir="auto"
       value=${typed}
