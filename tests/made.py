@@ -173,6 +173,31 @@ def spreadsheet_cell(value: str | int | None, column: int, row: int) -> str:
     return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
 
 
+def epub(pages: dict[str, str], contents: Sequence[tuple[str, str]] = (), members: dict[str, str] = {}) -> bytes:  # noqa: B006
+    """A book whose pages are read in this order; `contents` are titles and links."""
+    items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in pages)
+    spine = "".join(f'<itemref idref="{name}"/>' for name in pages)
+    points = "".join(
+        f'<navPoint><navLabel><text>{title}</text></navLabel><content src="{link}"/></navPoint>'
+        for title, link in contents
+    )
+    return archive(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container><rootfile full-path="book/all.opf"/></container>',
+            "book/all.opf": '<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+            f"<dc:title>On tides</dc:title><dc:creator>Ada Moon</dc:creator></metadata><manifest>{items}"
+            '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/></manifest>'
+            f"<spine>{spine}</spine></package>",
+            "book/toc.ncx": f"<ncx><navMap>{points}</navMap></ncx>",
+            **{
+                f"book/{name}": f"<html><head><title/></head><body>{body}</body></html>" for name, body in pages.items()
+            },
+            **members,
+        }
+    )
+
+
 def notebook(*cells: dict[str, object], **fields: object) -> bytes:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **fields}).encode()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from made import docx, encoded, notebook, paragraph, pdf, picture, pptx, run, shape, written, xlsx
+from made import docx, encoded, epub, notebook, paragraph, pdf, picture, pptx, run, shape, written, xlsx
 from support import EngineProcess, Http, StartEngine, eventually
 
 HERON = "The grey heron stands in shallow water and waits for fish, hour after hour."
@@ -40,6 +40,7 @@ def workers(engine: EngineProcess) -> list[int]:
         ("a.docx", docx(paragraph(HERON + " docx")), "docx", ["text"]),
         ("a.pptx", pptx([shape(HERON + " pptx"), shape("Two")]), "pptx", ["slide 1", "slide 2"]),
         ("a.xlsx", xlsx({"Birds": [["Name", "Count"], ["Heron xlsx", 7]]}), "xlsx", ["sheet Birds"]),
+        ("a.epub", epub({"a.xhtml": HERON + " epub"}, [("Waders", "a.xhtml")]), "epub", ["chapter Waders"]),
         ("a.ipynb", notebook(written(HERON + " ipynb"), run("count(7)")), "notebook", ["cell 1", "cell 2"]),
         ("a.html", f"<html><body><p>{HERON} html</p></body></html>".encode(), "html", ["text"]),
         ("a.svg", f'<svg xmlns="http://www.w3.org/2000/svg"><text>{HERON} svg</text></svg>'.encode(), "svg", ["text"]),
@@ -73,11 +74,13 @@ def test_slides_sheets_and_cells_are_anchors_and_survive_a_new_index(start_engin
     slides = add(http, "deck.pptx", pptx([shape("One"), shape("Two")]))
     sheet = add(http, "book.xlsx", xlsx({"Costs": [["Item", "Price"], ["Reed", 12]]}))
     cells = add(http, "reed.ipynb", notebook(written("# Reed", "It grows."), run("cut(reed)")))
-    added = (slides, sheet, cells)
+    book = add(http, "reed.epub", epub({"a": "<h1>Roots</h1><p>Wet.</p>", "b": "Dry."}, [("Reed", "a"), ("Hay", "b")]))
+    added = (slides, sheet, cells, book)
     before = [http("GET", f"/api/v1/documents/{document['id']}").json["chunks"] for document in added]
     assert [chunk["anchor"]["slide"] for chunk in before[0]] == [1, 2]
     assert before[1][0]["anchor"]["sheet"] == "Costs"
     assert [(chunk["anchor"]["cell"], chunk["anchor"]["heading"]) for chunk in before[2]] == [(1, "Reed"), (2, "Reed")]
+    assert [chunk["anchor"]["chapter"] for chunk in before[3][:2]] == ["Reed", "Hay"]
     assert before[1][0]["anchor"]["heading"] == "Costs > A1:B2 > Item | Price"
     job = http("POST", "/api/v1/reindex").json["job_id"]
     assert http.ended(job)["status"] == "completed"

@@ -6,7 +6,9 @@ from typing import Literal, get_args
 from kb.core.types import Json
 from kb.core.wire import absent
 
-DocType = Literal["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook"]
+DocType = Literal[
+    "note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook", "epub"
+]
 JobKind = Literal["note", "file", "reindex", "bulk"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 Mode = Literal["hybrid", "fts", "vector"]

@@ -4,7 +4,7 @@ import pytest
 
 from kb.core.errors import UnsupportedFormat
 from kb.ingest.extract.detect import detect
-from made import archive, docx, notebook, paragraph, pdf, pptx, shape, written, xlsx
+from made import archive, docx, epub, notebook, paragraph, pdf, pptx, shape, written, xlsx
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 
@@ -35,6 +35,8 @@ OFFICE = "application/vnd.openxmlformats-officedocument."
         ("a.xml", b"<?xml version='1.0'?><!DOCTYPE svg PUBLIC 'x'><svg width='1'>", "svg", "image/svg+xml"),
         ("a.xml", b"<?xml version='1.0'?><svgish/>", "text", "application/xml"),
         ("a.php", b"<html><?php ?>", "code", "text/plain"),
+        ("a.zip", epub({"a.xhtml": "x"}), "epub", "application/epub+zip"),
+        ("a.zip", archive({"x": "", "META-INF/container.xml": ""}), "epub", "application/epub+zip"),
         ("a.json", notebook(written("x")), "notebook", "application/x-ipynb+json"),
         ("a.ipynb", b"{}", "notebook", "application/x-ipynb+json"),
         ("a.json", b'{"cells": [1], "nbformat": "of another kind"}', "text", "application/json"),
@@ -49,7 +51,7 @@ def test_the_content_decides(name: str, data: bytes, doc_type: str, media_type: 
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("book.epub", archive({"mimetype": "application/epub+zip"})),
+        ("a.zip", archive({"mimetype": "application/of-another-kind"})),
         ("old.doc", b"\xd0\xcf\x11\xe0" + bytes(600)),
         ("anim.gif", b"GIF89a..."),
         ("a.docx", b"\x1f\x8b\x08\x00\x00"),

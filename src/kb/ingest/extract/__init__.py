@@ -43,6 +43,7 @@ FORMATS: dict[DocType, Format] = {
     "markdown": Format("markdown", "markdown"),
     "text": Format("text", "text"),
     "code": Format("text", "code"),
+    "epub": Format("epub", "markdown"),
     "notebook": Format("notebook", "text"),
 }
 

@@ -13,10 +13,10 @@ from kb.ingest.extract.wide import wide_encoding
 OfficeType = Literal["docx", "pptx", "xlsx"]
 
 SUPPORTED = (
-    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, Jupyter notebooks, Markdown, plain text (csv, json, xml, ...) and "
-    "program sources"
+    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, EPUB, Jupyter notebooks, Markdown, plain text (csv, json, "
+    "xml, ...) and program sources"
 )
-FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg ipynb markdown text code".split()
+FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg epub ipynb markdown text code".split()
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 CODE = frozenset(
@@ -49,6 +49,10 @@ OFFICE_SUFFIXES: dict[str, OfficeType] = {
 }
 # Names of members that only one kind of Office file has.
 OFFICE_MEMBERS: tuple[tuple[bytes, OfficeType], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
+# The first member of a book or an OpenDocument says what it is; it is not packed.
+MIMETYPE = re.compile(rb"PK\x03\x04.{22}\x08\x00..mimetype.{0,64}?application/(epub\+zip|vnd[.a-z-]+)", re.DOTALL)
+ZIPPED: dict[bytes, tuple[DocType, str]] = {b"epub+zip": ("epub", "application/epub+zip")}
+EPUB_MEMBER = b"META-INF/container.xml"  # some books do not begin as they should
 OLE = b"\xd0\xcf\x11\xe0"  # a container of old Office files, and of new ones that are encrypted
 ZIP = b"PK\x03\x04"
 
@@ -114,6 +118,10 @@ def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | Non
         return DetectedFormat("image", "image/png")
     if head.startswith(b"\xff\xd8\xff"):
         return DetectedFormat("image", "image/jpeg")
+    if head.startswith(ZIP) and (named := MIMETYPE.match(head)) and named[1] in ZIPPED:
+        return DetectedFormat(*ZIPPED[named[1]])
+    if head.startswith(ZIP) and (EPUB_MEMBER in head or EPUB_MEMBER in tail):
+        return DetectedFormat(*ZIPPED[b"epub+zip"])
     office: OfficeType | None = None
     if head.startswith(ZIP):
         office = next((kind for member, kind in OFFICE_MEMBERS if member in tail or member in head), None)

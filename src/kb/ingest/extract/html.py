@@ -1,7 +1,7 @@
 """HTML: the page as Markdown, with its headings, lists and tables; scripts and addresses are left out."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
@@ -27,8 +27,13 @@ OPTIONS = ConversionOptions(
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    found = decoded(source.read_bytes())
-    shown, hidden = without_hidden(found.text)
+    yield from page_parts(source.read_bytes())
+
+
+def page_parts(data: bytes, prepared: Callable[[str], str] = str) -> Iterator[Part]:
+    """The text of a page, and what is hidden in it; `prepared` puts the page right before it is read."""
+    found = decoded(data)
+    shown, hidden = without_hidden(prepared(found.text))
     page = convert(shown, OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")

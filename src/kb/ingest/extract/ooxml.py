@@ -1,32 +1,18 @@
 """The package that DOCX, PPTX and XLSX files are: a ZIP archive of XML parts that point at each other."""
 
 import posixpath
-import struct
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO
-
-from lxml import etree
 
 from kb.core.errors import JobFailure
 from kb.core.types import Json
+from kb.ingest.extract.archive import Archive
 from kb.ingest.extract.detect import OLE
 from kb.ingest.extract.tidy import detail, real_title
 from kb.ingest.extract.tools import Source
-from kb.ingest.extract.xml import attribute, local, parse
+from kb.ingest.extract.xml import attribute, local
 
-# Refused by what the archive declares. Sizes can lie, so memory is limited too.
-MAX_MEMBERS = 10_000
-MAX_BYTES = 300 * 2**20
-MAX_RATIO = 200
-RATIO_FROM = 10 * 2**20  # bytes: a small file may be all white space
-HEAD_BYTES = 4096  # entities are declared at the start
-ENCRYPTED_FLAG = 1
-BAD_ARCHIVE = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error)  # what zipfile raises
 PROPERTIES = {"creator": "author", "subject": "subject", "keywords": "keywords", "description": "description"}
 
 
@@ -36,26 +22,10 @@ class Relation:
     target: str  # the name of a member
 
 
-class Package:
+class Package(Archive):
     def __init__(self, source: Source) -> None:
         refuse_ole(source)
-        try:
-            self._zip = zipfile.ZipFile(source.open())
-        except BAD_ARCHIVE as error:
-            raise JobFailure("corrupt", f"The file is cut off or damaged: {error}") from None
-        refuse_bomb(self._zip.infolist())
-        self._names = {name.lower(): name for name in self._zip.namelist()}
-        self._refuse_entities()
-
-    def has(self, name: str) -> bool:
-        return name.lower() in self._names
-
-    def read(self, name: str) -> bytes:
-        with self._opened(name) as member:
-            return member.read()
-
-    def xml(self, name: str) -> etree._Element:
-        return parse(self.read(name))
+        super().__init__(source)
 
     def relations(self, name: str = "") -> dict[str, Relation]:
         """Where a part points, by id; without a name, where the whole package does."""
@@ -102,23 +72,6 @@ class Package:
     def metadata(self) -> Json:
         return {name: self.properties[key] for key, name in PROPERTIES.items() if key in self.properties}
 
-    @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
-        try:
-            with self._zip.open(self._names[name.lower()]) as member:
-                yield member
-        except (KeyError, zlib.error, EOFError, *BAD_ARCHIVE) as error:
-            raise JobFailure("corrupt", f"A part of the file, {name!r}, cannot be read: {error}") from None
-
-    def _refuse_entities(self) -> None:
-        """Refuse a file that declares XML entities: other libraries parse some parts, and may not limit them."""
-        for name in self._zip.namelist():
-            if name.endswith((".xml", ".rels")):
-                with self._opened(name) as member:
-                    head = member.read(HEAD_BYTES)
-                if b"<!ENTITY" in head:
-                    self.xml(name)
-
 
 def refuse_ole(source: Source) -> None:
     with source.open() as file:
@@ -129,14 +82,3 @@ def refuse_ole(source: Source) -> None:
     if "EncryptedPackage".encode("utf-16-le") in data:
         raise JobFailure("encrypted", "The file is protected with a password.")
     raise JobFailure("unsupported_format", "It is a file of an old Office. Save it as DOCX, PPTX or XLSX.")
-
-
-def refuse_bomb(members: list[zipfile.ZipInfo]) -> None:
-    size = sum(member.file_size for member in members)
-    packed = sum(member.compress_size for member in members)
-    if len(members) > MAX_MEMBERS:
-        raise JobFailure("too_complex", f"The file is an archive of {len(members)} parts.")
-    if size > MAX_BYTES or (size > RATIO_FROM and size > MAX_RATIO * packed):
-        raise JobFailure("too_complex", f"The file of {packed // 1024} KB would unpack to {size // 2**20} MB.")
-    if any(member.flag_bits & ENCRYPTED_FLAG for member in members):
-        raise JobFailure("encrypted", "The file is protected with a password.")
