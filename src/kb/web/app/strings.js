@@ -342,7 +342,7 @@ export const text = {
     empty: "Write something first.",
     view: "Note",
     history: "History",
-    details: "Passages and details",
+    details: "Details",
     notANote: "This is not a note.",
     openDocument: "Open the document",
     leaveTitle: "Leave without saving?",

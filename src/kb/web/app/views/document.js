@@ -26,17 +26,16 @@ export function DocumentView({ id }) {
   useEffect(() => {
     document.title = `${title} · kb`;
   }, [title]);
-  if (load.error?.status === 404) return html`<${Missing} message=${load.error.message} />`;
+  if (load.error?.status === 404) return html`<${Missing} />`;
   return html`
     ${!load.data && html`<h1 class="unseen">${title}</h1>`}
     <${Loaded} load=${load}>${(found) => html`<${Sections} document=${found} onChange=${load.reload} />`}<//>
   `;
 }
 
-function Missing({ message }) {
+function Missing() {
   return html`<div class="empty" role="alert">
     <h1>${text.doc.missing}</h1>
-    <p dir="auto">${message}</p>
     <p>${text.doc.missingHint} <a href="/">${text.search}</a></p>
   </div>`;
 }
