@@ -1,7 +1,9 @@
 """Files of every format, from outside: ledger, anchors, progress, failures, and an engine that goes on."""
 
 import os
+import random
 import signal
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +214,39 @@ def test_path_like_names_are_harmless(http: Http, name: str) -> None:
     document = add(http, name, pdf([f"{HERON} called {len(name)}"]))
     assert "/" not in document["filename"]
     assert "\\" not in document["filename"]
+
+
+def test_encoded_bytes_stay_in_the_text_and_out_of_the_index(http: Http) -> None:
+    blob = b64encode(random.Random(3).randbytes(6000)).decode()
+    text = f"The quillwort grows in cold tarns.\n\n{blob}\n\nIts spores ripen late, as every quillwort's do."
+    document = add(http, "quillwort.txt", text.encode())
+    assert document["ledger"][1:] == [
+        {"part": "encoded bytes", "state": "empty", "reason": "encoded bytes left out of the index: 1 place, 8 KB"}
+    ]
+    assert http("GET", f"/api/v1/documents/{document['id']}/text").body.decode() == text
+    again = add(http, "quillwort.txt", text.encode(), [("title", "Quillworts")])  # cut again, from the stored text
+    assert (again["title"], again["ledger"]) == ("Quillworts", document["ledger"])
+    for cut in (document, again):
+        passages = [one for one in cut["chunks"] if "start" in one["anchor"]]
+        assert [text[one["anchor"]["start"] : one["anchor"]["end"]] for one in passages] == [
+            "The quillwort grows in cold tarns.",
+            "Its spores ripen late, as every quillwort's do.",
+        ]
+
+
+def test_a_file_of_encoded_bytes_alone_has_no_text(http: Http) -> None:
+    error = failed(http, "blob.txt", b64encode(random.Random(4).randbytes(6000)))
+    assert (error["code"], error["message"]) == ("no_text", "No text found: all of it is encoded bytes.")
+
+
+def test_the_ledger_names_an_encoding(http: Http) -> None:
+    text = "Болотная сова охотится над лугами перед закатом и гнездится на земле."
+    document = add(http, "сова.txt", text.encode("koi8_r"))
+    assert http("GET", f"/api/v1/documents/{document['id']}/text").body.decode() == text
+    assert document["ledger"] == [{"part": "text", "state": "ok", "reason": "read as KOI8-R"}]
+
+
+def test_a_mail_is_refused_and_says_what_to_add_instead(http: Http) -> None:
+    reply = http.add_file("letter.eml", b"From: a@example.org\nMIME-Version: 1.0\nContent-Type: text/plain\n\nHello")
+    assert reply.status == 415
+    assert "it is a mail (EML)" in reply.json["error"]["message"]

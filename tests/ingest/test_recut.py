@@ -1,7 +1,10 @@
 """The parts of a document, found again in its text: pages survive a new index."""
 
+from base64 import b64encode
+from random import Random
+
 from kb.core.values import Anchor, Chunk
-from kb.ingest.recut import parts_of
+from kb.ingest.recut import left_out, parts_of
 
 TEXT = "First page.\n\nStill the first.\n\nSecond page."
 
@@ -26,3 +29,17 @@ def test_a_text_without_pages_is_one_part() -> None:
 def test_a_text_that_lost_every_chunk_is_one_part() -> None:
     ((start, part),) = parts_of(TEXT, [])
     assert (start, part.text) == (0, TEXT)
+
+
+def test_encoded_bytes_stay_left_out_and_lost_passages_come_back() -> None:
+    blob = b64encode(Random(5).randbytes(3000)).decode()
+    text = f"Before. {blob} After. {'Lost prose. ' * 100}"
+
+    def of(piece: str) -> Chunk:
+        start = text.index(piece)
+        return Chunk(id=1, index=1, text=piece, anchor=Anchor(start=start, end=start + len(piece)))
+
+    start = text.index(blob)
+    assert left_out(text, [of("Before."), of("After.")]) == [(start, start + len(blob))]
+    assert left_out(text, []) == [(start, start + len(blob))]
+    assert left_out(text, [of("Before."), of(blob), of("After.")]) == []  # indexed before such bytes were left out

@@ -6,6 +6,7 @@ from kb.core.errors import JobFailure
 from kb.core.invisible import tag_characters
 from kb.core.types import Json
 from kb.core.values import DocType, LedgerEntry, LineBoxes, Method
+from kb.ingest.extract.encoded import Encoded
 from kb.ingest.extract.part import Part
 from kb.ingest.publish import NewRevision
 from kb.store.backend import Row
@@ -27,6 +28,7 @@ class Draft:
     offset: int = 0  # where the next part starts
     ledger: list[LedgerEntry] = field(default_factory=list)
     lines: list[tuple[int, int, LineBoxes]] = field(default_factory=list)  # page, where its text starts, and its lines
+    encoded: Encoded = Encoded()  # what is in the text and not indexed
     expected: int = 0  # passages of the parts that are known
 
     @property
@@ -38,6 +40,7 @@ class Draft:
         if part.lines is not None:
             self.lines.append((part.anchor.page or 1, self.offset, part.lines))
         self.texts.append(part.text)
+        self.encoded = self.encoded.with_spans(part.encoded)
         self.offset += len(part.text) + len(SEPARATOR)
         self.metadata |= part.metadata
         entry = ledger_entry(part)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kb.core.errors import JobFailure, JobSlow
 from kb.core.metadata import MAX_BYTES, excess, fitted, size_of
 from kb.core.types import Interrupt
-from kb.core.values import AddOutcome
+from kb.core.values import AddOutcome, LedgerEntry
 from kb.ingest import requests
 from kb.ingest.draft import Draft
 from kb.ingest.extract import FORMATS, Part, Source
@@ -127,7 +127,8 @@ class Pipeline:
         else:
             yield from self._recut(draft, draft.stored, interrupt)
         if not draft.expected:
-            raise JobFailure("no_text", "No text found: there is nothing to search for in it.")
+            nothing = "all of it is encoded bytes" if draft.encoded.places else "there is nothing to search for in it"
+            raise JobFailure("no_text", f"No text found: {nothing}.")
         if request.metadata and (too_much := excess(draft.given)):  # together with what another job brought meanwhile
             raise JobFailure("too_complex", too_much)
         if draft.stored is None:
@@ -147,6 +148,8 @@ class Pipeline:
                 draft.take(part, len(passages))
                 steps.part_done(part)
                 yield from passages
+        if draft.encoded.places:
+            draft.ledger.append(LedgerEntry("encoded bytes", "empty", draft.encoded.reason))
 
     def _recut(self, draft: Draft, row: Row, interrupt: Interrupt) -> Generator[Placed]:
         """Take the text from the database: only the title or the metadata change, so no file is read again."""

@@ -83,7 +83,7 @@ class Preparer:
 
         `interrupt` raises when the work should stop: cutting a large part takes minutes.
         """
-        cut = chunker.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt)
+        cut = chunker.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt, part.encoded)
         return PlacedPassages(part, cut, title, offset)
 
     def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:

@@ -10,6 +10,7 @@ from kb.core.types import Interrupt
 from kb.core.values import Anchor, Chunk, DocType
 from kb.ingest.chunking.chunker import Kind
 from kb.ingest.extract import FORMATS, Part
+from kb.ingest.extract.encoded import LONG, encoded_spans
 from kb.ingest.prepare import PlacedPassages, Preparer
 
 
@@ -23,8 +24,24 @@ def text_passages(
 ) -> Iterator[PlacedPassages]:
     """The passages of each part of a stored text; `old` are the chunks that the document has."""
     kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind
-    for offset, part in parts_of(text, [chunk for chunk in old if not chunk.anchor.metadata], headed=kind == "text"):
-        yield preparer.passages(part, kind, title, offset, interrupt)
+    of_text = [chunk for chunk in old if not chunk.anchor.metadata]
+    skipped = left_out(text, of_text)
+    for offset, part in parts_of(text, of_text, headed=kind == "text"):
+        end = offset + len(part.text)
+        encoded = [(max(a, offset) - offset, min(b, end) - offset) for a, b in skipped if a < end and b > offset]
+        yield preparer.passages(replace(part, encoded=encoded), kind, title, offset, interrupt)
+
+
+def left_out(text: str, old: Sequence[Chunk]) -> list[tuple[int, int]]:
+    """Encoded bytes that no chunk holds, as the ledger says: those that chunks hold stay in them."""
+    spans = [(chunk.anchor.start or 0, chunk.anchor.end or 0) for chunk in old]
+    gaps = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)], strict=True)
+    return [
+        (start + first, start + last)
+        for start, end in gaps
+        if end - start >= LONG
+        for first, last in encoded_spans(text[start:end])
+    ]
 
 
 def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterator[tuple[int, Part]]:

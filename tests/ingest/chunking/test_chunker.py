@@ -347,3 +347,22 @@ def test_a_context_is_shortened_from_the_middle(room: int, expected: str) -> Non
 @given(st.text(max_size=200), st.integers(-2, 40))
 def test_a_context_fits_its_room(ctx: str, room: int) -> None:
     assert TOKENIZER.count(fit_context(ctx, TOKENIZER, room)) <= max(room, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", [8, 200])
+def test_what_is_skipped_is_in_no_passage_and_all_else_is(kind: Kind, budget: int) -> None:
+    before, middle, after = "# Mill\n\nSold twice.", "Empty since the war.", "## Lane\n\nGrass grows there."
+    blob = "Zm9vYmFy" * 300
+    text = f"{before} {blob}\n{middle}{blob} {after}"
+    skip = [(at, at + len(blob)) for at in (text.index(blob), text.rindex(blob))]
+    found = list(chunk(text, kind, TOKENIZER, budget, skip=skip))
+    pieces = [text[p.start : p.end] for p in found]
+    assert "".join("".join(pieces).split()) == "".join((before + middle + after).split())
+    assert all(p.end <= start or p.start >= end for p in found for start, end in skip)
+    if kind == "markdown":
+        assert found[-1].heading == "Mill > Lane"
+
+
+def test_a_text_of_which_all_is_skipped_has_no_passage() -> None:
+    assert len(chunk("Zm9v" * 500, "text", TOKENIZER, 200, skip=[(0, 2000)])) == 0

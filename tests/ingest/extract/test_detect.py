@@ -70,3 +70,49 @@ def test_what_cannot_be_read_is_refused_with_the_list(name: str, data: bytes) ->
         "png",
         "svg",
     ]
+
+
+MAIL = (
+    b"Received: from mx.example.org by mail\r\n\tfor <a@example.org>\r\nSubject: x\r\nMIME-Version: 1.0\r\n\r\naGVsbG8="
+)
+CANVAS = b'{"nodes":[{"id":"1","type":"text","text":"x","x":0,"y":0,"width":9,"height":9}],"edges":[]}'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "what"),
+    [
+        ("a.rtf", rb"{\rtf1\ansi Hello}", "RTF"),
+        ("a.txt", rb"{\rtf1\ansi Hello}", "RTF"),
+        ("a.eml", MAIL, "EML"),
+        ("a.txt", b"From: a@example.org\nDate: now\nMessage-ID: <1@example.org>\n\nHello", "EML"),
+        ("a.mbox", b"From a@example.org Thu Jan  1 00:00:00 2026\n" + MAIL, "MBOX"),
+        ("a.mhtml", b"From: <Saved by Blink>\r\nSubject: x\r\nMIME-Version: 1.0\r\n\r\n", "MHTML"),
+        ("a.drawio", b'<?xml version="1.0"?>\n<mxfile host="x"><diagram>7V1bc6M4Fv41', "draw.io"),
+        ("a.canvas", CANVAS, "Obsidian"),
+        ("wide.txt", r"{\rtf1\ansi Hello}".encode("utf-16"), "RTF"),
+    ],
+)
+def test_what_needs_a_reader_of_its_structure_is_refused_by_name(name: str, data: bytes, what: str) -> None:
+    with pytest.raises(UnsupportedFormat, match=rf"{what}.*(save|export) ") as refused:
+        detect(data[:65536], data[-65536:], name)
+    assert what in refused.value.details["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("memo.txt", b"From: the board\nTo: all\nSubject: tea\n\nThere is none."),
+        ("order.yaml", b"date: 2026-01-01\nfrom: Oslo\nreceived: true\n"),
+        (
+            "fix.txt",
+            b"From " + b"0" * 40 + b" Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nDate: x\nMIME-Version: 1.0\n\n---\n",
+        ),
+        ("mail.py", MAIL),
+        ("graph.json", b'{"nodes":[{"id":1,"width":2,"height":3}],"edges":[]}'),
+        ("cells.json", b'{"cells": [1, 2, 3]}'),
+        ("data.xml", b"<?xml version='1.0'?><rows><row>x</row></rows>"),
+        ("about.md", rb"RTF begins with {\rtf1, mail with Received: from."),
+    ],
+)
+def test_what_only_resembles_a_structure_is_text(name: str, data: bytes) -> None:
+    assert detect(data, data, name).doc_type in ("text", "code", "markdown")

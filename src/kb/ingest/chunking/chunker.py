@@ -1,9 +1,10 @@
 """Text in, passages out.
 
 A passage is exactly a slice of the source, trimmed of white space. Passages are in order, do not overlap, and
-every character that is not white space is in exactly one of them. Tokenised alone, none has more than `budget`
-tokens, and none has more than eight times as many characters: to a BERT tokenizer, a megabyte without spaces may
-be a single unknown word. Only a single character that has more tokens than that is left as it is.
+every character that is not white space is in exactly one of them, unless the caller has it skipped. Tokenised alone,
+none has more than `budget` tokens, and none has more than eight times as many characters: to a BERT tokenizer, a
+megabyte without spaces may be a single unknown word. Only a single character that has more tokens than that
+is left as it is.
 
 The text is tokenised once. `breaks.py` says where it may be cut, `cut.py` where it is cut. What is known about a text
 while it is cut takes a few bytes for each of its characters at most.
@@ -13,7 +14,7 @@ import re
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -71,8 +72,19 @@ class Slices:
             yield Slice(index, start, end, self._outline.path(start, end))
 
 
-def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int, interrupt: Interrupt = lambda: None) -> Slices:
-    """Cut a text. `interrupt` is called several times a second, and raises when the work should stop."""
+def chunk(
+    text: str,
+    kind: Kind,
+    tokenizer: Tokenizer,
+    budget: int,
+    interrupt: Interrupt = lambda: None,
+    skip: Sequence[tuple[int, int]] = (),
+) -> Slices:
+    """Cut a text. `interrupt` is called several times a second, and raises when the work should stop.
+
+    What lies in `skip` (in order, without overlaps) is in no passage.
+    """
+    text = _blanked(text, skip)
     if not text or text.isspace():
         return Slices("", Layout())
     interrupt = _paced(interrupt)
@@ -87,11 +99,36 @@ def chunk(text: str, kind: Kind, tokenizer: Tokenizer, budget: int, interrupt: I
         tokens = bisect_left(starts, finish) - bisect_left(starts, begin)
         start, end = _trimmed(text, begin, finish)
         if start < end and tokens <= budget - _SLACK and _between_words(text, start, end):
-            passages.add(start, end)
+            fitting: Iterable[tuple[int, int]] = [(start, end)]
         else:
-            for fitting in _fitting(text, start, end, tokenizer, budget):
-                passages.add(*fitting)
+            fitting = _fitting(text, start, end, tokenizer, budget)
+        for span in fitting:
+            for passage in _outside(text, *span, skip):
+                passages.add(*passage)
     return passages
+
+
+def _blanked(text: str, skip: Sequence[tuple[int, int]]) -> str:
+    """The text with line ends where something is left out: every other character stays where it is."""
+    if not skip:
+        return text
+    pieces, at = [], 0
+    for start, end in skip:
+        pieces += [text[at:start], "\n" * (end - start)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _outside(text: str, start: int, end: int, skip: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The span without what is left out."""
+    for begin, finish in skip[bisect_right(skip, start, key=lambda span: span[1]) :]:
+        if begin >= end:
+            break
+        if start < begin and (piece := _trimmed(text, start, begin)) and piece[0] < piece[1]:
+            yield piece
+        start = finish
+    if start < end and (piece := _trimmed(text, start, end)) and piece[0] < piece[1]:
+        yield piece
 
 
 def _paced(interrupt: Interrupt) -> Interrupt:

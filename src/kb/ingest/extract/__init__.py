@@ -9,12 +9,13 @@ import pkgutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kb.core.errors import JobFailure
 from kb.core.values import DocType
+from kb.ingest.extract.encoded import encoded_spans
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Ocr, Source
 
@@ -76,7 +77,8 @@ def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
         found = found or bool(part.text.strip())
         if not found:
             textless.append(part)
-        yield part
+        encoded = encoded_spans(part.text)
+        yield replace(part, encoded=encoded) if encoded else part
     if not found:
         raise nothing_found(textless)
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from kb.core.errors import UnsupportedFormat
 from kb.core.values import DocType
+from kb.ingest.extract.structures import PROLOG, structure_of
 from kb.ingest.extract.wide import wide_encoding
 
 OfficeType = Literal["docx", "pptx", "xlsx"]
@@ -68,7 +69,6 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"Rar!", "RAR"),
     (b"\x7fELF", "ELF program"),
 )
-PROLOG = rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*"
 HTML = re.compile(PROLOG + rb"<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
 SVG = re.compile(
     PROLOG + rb"(?:<!doctype\s+svg.*?>\s*(?:<!--.*?-->\s*)*)?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
@@ -108,7 +108,10 @@ def detect(head: bytes, tail: bytes, filename: str) -> DetectedFormat:
         raise unsupported(filename, "it is not text")
     if suffix == "ipynb" or is_notebook(head, tail):
         return DetectedFormat("notebook", "application/x-ipynb+json")
-    return text_format(narrow(head), suffix, PurePath(filename).name.lower())
+    start = narrow(head)
+    if suffix not in CODE and (structure := structure_of(start + narrow(tail))):
+        raise unsupported(filename, structure)
+    return text_format(start, suffix, PurePath(filename).name.lower())
 
 
 def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:

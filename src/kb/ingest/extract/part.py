@@ -31,6 +31,7 @@ class Part:
     number: int = 1  # which of `total` parts this is
     total: int = 1
     hidden: bool = False  # a reader of the file does not see this text
+    encoded: list[tuple[int, int]] = field(default_factory=list)  # where bytes stand in the text that are not indexed
     lines: LineBoxes | None = None  # where they stand, of a part that was read by OCR
 
     def message(self) -> Json:

@@ -98,6 +98,9 @@ def check(part: Part) -> None:
     numbers = [value for value in (part.number, part.total, *astuple(part.anchor)) if isinstance(value, int)]
     if not all(0 <= number < MAX_NUMBER for number in numbers):
         raise ValueError("A number is out of range.")
+    edges = [0, *(edge for span in part.encoded for edge in span), len(part.text)]
+    if edges != sorted(edges):
+        raise ValueError("Encoded bytes stand outside of the text.")
     if part.lines is not None:
         check_lines(part.lines, len(part.text))
 
