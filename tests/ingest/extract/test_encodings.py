@@ -113,6 +113,11 @@ def test_a_single_letter_is_enough_for_western_text(rare: str) -> None:
     assert decoded(text.encode("cp1252")).text == text
 
 
+@pytest.mark.parametrize("line", ["Grüße aus Köln", "naïve", "año", "Über", "São Paulo", "it’s 20 °C"])
+def test_a_line_is_western_unless_it_cannot_be(line: str) -> None:
+    assert decoded(line.encode("cp1252")).text == line
+
+
 def test_iso_8859_15_is_told_by_the_letters_that_only_it_has() -> None:
     text = "Le chœur de l'école chante à l'entrée ; l'œuvre a coûté 30 €."
     found = decoded(text.encode("iso8859_15"))

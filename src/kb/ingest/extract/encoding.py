@@ -84,9 +84,12 @@ DECLARED = re.compile(rb"(?:charset|coding)\s*[=:]\s*[\"']?[\w.:-]+", re.IGNOREC
 SAMPLE = 65536  # bytes that the detector sees
 CONTEXT = 4096  # bytes of a line before and after a character
 FEW = 5  # characters beyond ASCII, which can be anything
+WEAK = 0.03  # a score that says little: of a few words
 NEAR = 0.9  # of the best score: as likely as that
 AGREES = 0.995  # of the best score: nothing in the bytes speaks for another than what the file declares
 RARE = 200  # characters to each place that is damaged
+PLAIN = re.compile(rb"[A-Za-z]+")
+PAIR = re.compile(rb"[\x80-\xff]{2}")
 HIGH = re.compile(rb"[\x80-\xff]")
 C1 = re.compile(r"[\x80-\x9f]")
 FOREIGN = re.compile(r"[^\x00-\x7f]")
@@ -185,7 +188,10 @@ def older(data: bytes) -> Decoded:
             return Decoded(data.decode(encoding), f"read as {NAMES[encoding]}, as it says")
         if encoding in MANY_BYTES and (found := damaged(data, encoding)):
             return found
-    if "cp1252" in guess:  # by far the most frequent: what is only as likely stands behind it
+    paired = next(iter(scores), "") not in MANY_BYTES or PAIR.search(data)  # no character of theirs stands alone
+    if (best < WEAK or not paired) and mostly_ascii(data):
+        guess = ["cp1252", *guess]
+    elif "cp1252" in guess:  # by far the most frequent: what is only as likely stands behind it
         guess = [*western(data, guess), *guess]
     looks = ""
     for encoding in guess:
@@ -209,6 +215,13 @@ def agrees(data: bytes, said: str, scores: dict[str, float], best: float) -> boo
     likeliest = strictly(data, next(iter(scores), said))
     as_good = likeliest is None or oddities(text) <= oddities(likeliest)
     return as_good and (few or scores.get(said, 0.0) >= AGREES * best)
+
+
+def mostly_ascii(data: bytes) -> bool:
+    """Whether a few accents stand among plain letters, in places where Windows-1252 has letters or signs."""
+    text = strictly(data, "cp1252")
+    foreign = sum(1 for _ in HIGH.finditer(data))
+    return text is not None and 2 * foreign <= sum(map(len, PLAIN.findall(data))) and oddities(text) == 0
 
 
 def western(data: bytes, guess: list[str]) -> list[str]:
