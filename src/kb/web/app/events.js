@@ -1,4 +1,4 @@
-// What happens in the engine, as it happens: one stream of events, read with fetch because it needs the key.
+// What happens in the engine, as it happens: one stream of events for all tabs, read with fetch because it needs the key.
 
 import { PREFIX, online } from "./api.js";
 import { useEffect } from "./html.js";
@@ -19,25 +19,56 @@ export const useEvents = (listener, deps = []) => useEffect(() => onEvents(liste
 
 const tell = (kind, data) => listeners.forEach((listener) => listener(kind, data));
 
-/** Read the stream for ever; after a break, say "reset" once it is there again. Without a stream, say it now and then. */
+// A browser opens six connections to an engine, for all tabs together. So one tab reads and tells the others.
+const others = new BroadcastChannel("kb-events");
+const READER = "kb-events";
+
+function tellAll(kind, data) {
+  others.postMessage([kind, data]);
+  tell(kind, data);
+}
+
+/** Hear of events for ever; after a break, "reset" comes once the stream is there again. Without one, now and then. */
 export async function follow() {
+  others.onmessage = ({ data: [kind, data] }) => {
+    online.value = true;
+    tell(kind, data);
+  };
   for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-    try {
-      const answer = await fetch(`${PREFIX}/events`, { headers: keyHeaders() });
-      if (answer.status === 401) locked.value = true;
-      if (answer.ok) {
-        online.value = true;
-        pause = FIRST_PAUSE;
-        tell("reset", {});
-        await read(answer.body.pipeThrough(new TextDecoderStream()));
-      } else if (answer.status !== 401) {
-        tell("reset", {}); // too many streams are open: the views ask every few seconds instead
-      }
-    } catch {
-      online.value = false;
-    }
+    if (await inTurn(connect)) pause = FIRST_PAUSE;
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
+}
+
+/** Call `act(signal)` when no other tab does. Where tabs cannot agree, each does it, but only while it is shown. */
+async function inTurn(act) {
+  if (navigator.locks) return navigator.locks.request(READER, () => act());
+  const hiding = new AbortController();
+  const look = () => document.hidden && hiding.abort();
+  if (document.hidden) return false;
+  document.addEventListener("visibilitychange", look);
+  return act(hiding.signal).finally(() => document.removeEventListener("visibilitychange", look));
+}
+
+/** Read the stream until it breaks; false if there was none. A tab without the key lets another one try. */
+async function connect(signal) {
+  let open = false;
+  try {
+    const answer = await fetch(`${PREFIX}/events`, { headers: keyHeaders(), signal });
+    open = answer.ok;
+    if (open) {
+      online.value = true;
+      tellAll("reset", {});
+      await read(answer.body.pipeThrough(new TextDecoderStream()));
+    } else if (answer.status === 401) {
+      locked.value = true;
+    } else {
+      tell("reset", {}); // too many streams are open: the views ask every few seconds instead
+    }
+  } catch {
+    if (!signal?.aborted) online.value = false;
+  }
+  return open;
 }
 
 async function read(stream) {
@@ -50,7 +81,7 @@ async function read(stream) {
     for (const block of blocks) {
       const kind = /^event: (.*)$/m.exec(block);
       const data = /^data: (.*)$/m.exec(block);
-      if (kind) tell(kind[1], data ? JSON.parse(data[1]) : {});
+      if (kind) tellAll(kind[1], data ? JSON.parse(data[1]) : {});
     }
   }
 }
