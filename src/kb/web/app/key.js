@@ -3,6 +3,7 @@
 import { signal } from "./html.js";
 
 const NAME = "kb-key";
+const CONTROL = /[\0-\x1f\x7f]/g; // what no header can carry
 const FRAGMENT = /^#key=([^&]+)/;
 
 /** True while the engine refuses the key, or wants one: the page then asks for it. */
@@ -10,12 +11,20 @@ export const locked = signal(false);
 
 let key = sessionStorage.getItem(NAME) ?? localStorage.getItem(NAME) ?? "";
 
-/** Take the key that `kb open` put behind the `#`, and remove it from the address at once. */
+/**
+ * Take the key that `kb open` put behind the `#`, and remove it from the address at once. Any web site can link here
+ * with a key that is wrong: it counts in this tab only, and a remembered one stays.
+ */
 export function takeFromAddress() {
   const found = FRAGMENT.exec(location.hash);
   if (!found) return;
   history.replaceState(history.state, "", location.pathname + location.search);
-  keep(decodeURIComponent(found[1]), false);
+  try {
+    key = decodeURIComponent(found[1]).replace(CONTROL, "");
+  } catch {
+    return; // cut off in the middle of a character
+  }
+  sessionStorage.setItem(NAME, key);
 }
 
 export function keep(given, remember) {
@@ -33,4 +42,7 @@ export function forget() {
 
 export const hasKey = () => key !== "";
 
-export const keyHeaders = () => (key ? { Authorization: `Bearer ${key}` } : {});
+/** As bytes: a header carries no other characters, and a browser refuses to send it. */
+const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
+export const keyHeaders = () => (key ? { Authorization: `Bearer ${bytes(key)}` } : {});
