@@ -26,6 +26,17 @@ def test_a_page_is_a_jpeg_of_the_width_that_was_asked_for(http: Http) -> None:
     assert Image.open(io.BytesIO(http("GET", f"/api/v1/documents/{document}/pages/1/image").body)).width == 1400
 
 
+def test_what_is_far_higher_than_wide_is_drawn_smaller(http: Http) -> None:
+    tape = page_of("BT /F1 4 Tf 1 500 Td (Ribbonstock) Tj ET", "/MediaBox [0 0 10 14400]")
+    strip = encoded(Image.new("RGB", (40, 90_000), "teal"))
+    for data, name in ((tape, "ribbonstock.pdf"), (strip, "ribbonstock.png")):
+        document = add(http, data, name)
+        reply = http("GET", f"/api/v1/documents/{document}/pages/1/image?width=1000")
+        assert reply.status == 200, reply.body
+        drawn = Image.open(io.BytesIO(reply.body))
+        assert drawn.height > 60_000  # a JPEG has at most 65,535 lines
+
+
 @pytest.mark.parametrize("width", ["63", "3001", "wide", "-1", ""])
 def test_a_width_out_of_bounds_is_refused(http: Http, width: str) -> None:
     document = add(http, pdf([LINES]), "bounds.pdf")
