@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -82,7 +83,7 @@ def archive(members: dict[str, str | bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
         for name, content in members.items():
-            made.writestr(name, content)
+            made.writestr(name, content, zipfile.ZIP_STORED if name == "mimetype" else None)
     return buffer.getvalue()
 
 
@@ -171,6 +172,74 @@ def spreadsheet_cell(value: str | int | None, column: int, row: int) -> str:
     if isinstance(value, int):
         return f'<c r="{place}"><v>{value}</v></c>'
     return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+
+
+OPEN_NAMES = "office text table presentation manifest".split()
+OPEN = " ".join(
+    f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{long}:1.0"'
+    for short, long in (*((name, name) for name in OPEN_NAMES), ("draw", "drawing"))
+)
+
+
+def opendocument(kind: str, body: str, members: dict[str, str] = {}) -> bytes:  # noqa: B006
+    """An OpenDocument of the kind `text`, `spreadsheet` or `presentation`."""
+    inside = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": f"<office:document-content {OPEN}>{inside}</office:document-content>",
+            "meta.xml": '<meta xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>On dunes</dc:title>'
+            "<dc:creator>Bo Sand</dc:creator></meta>",
+            "META-INF/manifest.xml": f"<manifest:manifest {OPEN}/>",
+            **members,
+        }
+    )
+
+
+def xls(name: str, rows: Sequence[Sequence[str | int]]) -> bytes:
+    """An old workbook of one sheet: the records of Excel 97 in a container with one stream."""
+
+    def record(kind: int, data: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(data)) + data
+
+    def cell(row: int, column: int, value: str | int) -> bytes:
+        where = struct.pack("<HHH", row, column, 0)
+        if isinstance(value, int):
+            return record(0x203, where + struct.pack("<d", value))
+        return record(0x204, where + struct.pack("<HB", len(value), 0) + value.encode("latin-1"))
+
+    def opening(kind: int) -> bytes:
+        return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 1997, 0, 0))
+
+    cells = [cell(row, column, value) for row, texts in enumerate(rows) for column, value in enumerate(texts)]
+    end = record(0x0A, b"")
+    about = struct.pack("<HBB", 0, len(name), 0) + name.encode("latin-1")
+    first = len(opening(5)) + 8 + len(about) + len(end)
+    book = opening(5) + record(0x85, struct.pack("<I", first) + about) + end
+    return container("Workbook", book + opening(16) + b"".join(cells) + end)
+
+
+def container(name: str, data: bytes) -> bytes:
+    """An OLE container with one stream, of the size from which it is kept in sectors of 512 bytes."""
+    free, last, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    data = data.ljust(4096, b"\0")
+    data += bytes(-len(data) % 512)
+    count = len(data) // 512
+
+    def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+        title = (name + "\0").encode("utf-16-le")
+        tree = struct.pack("<BBIII", kind, 1, free, free, child)
+        return (
+            title.ljust(64, b"\0") + struct.pack("<H", len(title)) + tree + bytes(36) + struct.pack("<IQ", start, size)
+        )
+
+    chain = [table, last, *range(3, count + 2), last]
+    head = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+    head += struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, last, 0, last, 0)
+    head += struct.pack("<109I", 0, *[free] * 108)
+    table_sector = struct.pack("<128I", *chain, *[free] * (128 - len(chain)))
+    directory = entry("Root Entry", 5, 1, last, 0) + entry(name, 2, free, 2, len(data))
+    return head + table_sector + directory.ljust(512, b"\0") + data
 
 
 def epub(pages: dict[str, str], contents: Sequence[tuple[str, str]] = (), members: dict[str, str] = {}) -> bytes:  # noqa: B006

@@ -10,7 +10,22 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from made import docx, encoded, epub, notebook, paragraph, pdf, picture, pptx, run, shape, written, xlsx
+from made import (
+    docx,
+    encoded,
+    epub,
+    notebook,
+    opendocument,
+    paragraph,
+    pdf,
+    picture,
+    pptx,
+    run,
+    shape,
+    written,
+    xls,
+    xlsx,
+)
 from support import EngineProcess, Http, StartEngine, eventually
 
 HERON = "The grey heron stands in shallow water and waits for fish, hour after hour."
@@ -42,6 +57,8 @@ def workers(engine: EngineProcess) -> list[int]:
         ("a.docx", docx(paragraph(HERON + " docx")), "docx", ["text"]),
         ("a.pptx", pptx([shape(HERON + " pptx"), shape("Two")]), "pptx", ["slide 1", "slide 2"]),
         ("a.xlsx", xlsx({"Birds": [["Name", "Count"], ["Heron xlsx", 7]]}), "xlsx", ["sheet Birds"]),
+        ("a.odt", opendocument("text", f"<text:p>{HERON} odt</text:p>"), "odt", ["text"]),
+        ("a.xls", xls("Birds", [["Name", "Count"], ["Heron xls", 7]]), "xls", ["sheet Birds"]),
         ("a.epub", epub({"a.xhtml": HERON + " epub"}, [("Waders", "a.xhtml")]), "epub", ["chapter Waders"]),
         ("a.ipynb", notebook(written(HERON + " ipynb"), run("count(7)")), "notebook", ["cell 1", "cell 2"]),
         ("a.html", f"<html><body><p>{HERON} html</p></body></html>".encode(), "html", ["text"]),

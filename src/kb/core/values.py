@@ -7,7 +7,24 @@ from kb.core.types import Json
 from kb.core.wire import absent
 
 DocType = Literal[
-    "note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook", "epub"
+    "note",
+    "pdf",
+    "docx",
+    "pptx",
+    "xlsx",
+    "html",
+    "markdown",
+    "text",
+    "code",
+    "image",
+    "svg",
+    "notebook",
+    "epub",
+    "odt",
+    "ods",
+    "odp",
+    "xls",
+    "xlsb",
 ]
 JobKind = Literal["note", "file", "reindex", "bulk"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -33,6 +50,7 @@ Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
 # What an addition did. "unchanged": the document had all of it. "kept": the note was edited in kb and keeps its text.
 AddOutcome = Literal["added", "updated", "unchanged", "kept"]
 
+WORKBOOKS: tuple[DocType, ...] = ("xlsx", "ods", "xls", "xlsb")  # they have sheets of cells
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
 LEDGER_STATES: tuple[LedgerState, ...] = get_args(LedgerState)
 MAX_NOTE_BYTES = 2**20

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kb.core.errors import Conflict, InvalidRequest, JobFailure, NotFound
-from kb.core.values import TENTHS, CitedCells, LineBoxes, PageBoxes, TableWindow
+from kb.core.values import TENTHS, WORKBOOKS, CitedCells, LineBoxes, PageBoxes, TableWindow
 from kb.embedding.priority import Priority
 from kb.ingest.extract.columns import column_index, column_name
 from kb.ingest.sandbox.views import Beyond, Viewer
@@ -79,7 +79,7 @@ class Views:
         top, left, bottom, right = corners(cells)
         with self._database.read() as tx:
             row = documents.find(tx, ref)
-        if row["doc_type"] != "xlsx":
+        if row["doc_type"] not in WORKBOOKS:
             raise NotFound(f"Document {row['id']} is a {row['doc_type']}, which has no cells. Workbooks have.")
         path = self._originals.verified(row["content_hash"])
         first_row, first_column = max(0, top - ROWS_AROUND), max(0, left - COLUMNS_AROUND)

@@ -4,8 +4,10 @@ import pytest
 
 from kb.core.errors import UnsupportedFormat
 from kb.ingest.extract.detect import detect
-from made import archive, docx, epub, notebook, paragraph, pdf, pptx, shape, written, xlsx
+from made import archive, docx, epub, notebook, opendocument, paragraph, pdf, pptx, shape, written, xlsx
 
+OLE = b"\xd0\xcf\x11\xe0"
+OPEN = "application/vnd.oasis.opendocument."
 OFFICE = "application/vnd.openxmlformats-officedocument."
 
 
@@ -35,6 +37,13 @@ OFFICE = "application/vnd.openxmlformats-officedocument."
         ("a.xml", b"<?xml version='1.0'?><!DOCTYPE svg PUBLIC 'x'><svg width='1'>", "svg", "image/svg+xml"),
         ("a.xml", b"<?xml version='1.0'?><svgish/>", "text", "application/xml"),
         ("a.php", b"<html><?php ?>", "code", "text/plain"),
+        ("a.zip", opendocument("text", ""), "odt", OPEN + "text"),
+        ("a.zip", opendocument("text-template", ""), "odt", OPEN + "text"),
+        ("a.zip", opendocument("spreadsheet", ""), "ods", OPEN + "spreadsheet"),
+        ("a.zip", opendocument("presentation", ""), "odp", OPEN + "presentation"),
+        ("a.odt", archive({"content.xml": "x"}), "odt", OPEN + "text"),
+        ("a.zip", archive({"xl/workbook.bin": "x"}), "xlsb", "application/vnd.ms-excel.sheet.binary.macroEnabled.12"),
+        ("a", OLE + bytes(600) + "\0Workbook".encode("utf-16-le"), "xls", "application/vnd.ms-excel"),
         ("a.zip", epub({"a.xhtml": "x"}), "epub", "application/epub+zip"),
         ("a.zip", archive({"x": "", "META-INF/container.xml": ""}), "epub", "application/epub+zip"),
         ("a.json", notebook(written("x")), "notebook", "application/x-ipynb+json"),
@@ -52,6 +61,8 @@ def test_the_content_decides(name: str, data: bytes, doc_type: str, media_type: 
     ("name", "data"),
     [
         ("a.zip", archive({"mimetype": "application/of-another-kind"})),
+        ("old.doc", OLE + "\0Workbook\0WordDocument".encode("utf-16-le")),
+        ("a.zip", opendocument("graphics", "")),
         ("old.doc", b"\xd0\xcf\x11\xe0" + bytes(600)),
         ("anim.gif", b"GIF89a..."),
         ("a.docx", b"\x1f\x8b\x08\x00\x00"),

@@ -47,7 +47,7 @@ VALUES = {
     "--mode": "hybrid fts vector",
     "--sort": "recent created filename size",
     "--order": "asc desc",
-    "--type": "note pdf docx pptx xlsx html markdown text code image svg notebook epub",
+    "--type": "note pdf docx pptx xlsx html markdown text code image svg notebook epub odt ods odp xls xlsb",
 }
 
 

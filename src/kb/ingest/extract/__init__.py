@@ -44,6 +44,11 @@ FORMATS: dict[DocType, Format] = {
     "markdown": Format("markdown", "markdown"),
     "text": Format("text", "text"),
     "code": Format("text", "code"),
+    "odt": Format("odt", "markdown"),
+    "odp": Format("odp", "markdown"),
+    "ods": Format("ods", "text"),
+    "xls": Format("xls", "text"),
+    "xlsb": Format("xlsb", "text"),
     "epub": Format("epub", "markdown"),
     "notebook": Format("notebook", "text"),
 }

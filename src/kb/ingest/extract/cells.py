@@ -8,7 +8,7 @@ from python_calamine import CalamineError, WorksheetNotFound
 
 from kb.core.errors import JobFailure
 from kb.ingest.extract.tools import Source
-from kb.ingest.extract.xlsx import filled, merged_cells, opened, shown
+from kb.ingest.extract.workbook import filled, merged_cells, opened, shown
 
 CELL_CHARACTERS = 1000
 CUT = "…"

@@ -14,10 +14,10 @@ from kb.ingest.extract.wide import wide_encoding
 OfficeType = Literal["docx", "pptx", "xlsx"]
 
 SUPPORTED = (
-    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, EPUB, Jupyter notebooks, Markdown, plain text (csv, json, "
-    "xml, ...) and program sources"
+    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, ODT, ODS, ODP, XLS, XLSB, EPUB, Jupyter notebooks, Markdown, "
+    "plain text (csv, json, xml, ...) and program sources"
 )
-FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg epub ipynb markdown text code".split()
+FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg odt ods odp xls xlsb epub ipynb markdown text code".split()
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 CODE = frozenset(
@@ -48,12 +48,37 @@ OFFICE_SUFFIXES: dict[str, OfficeType] = {
     **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "pptx"),
     **dict.fromkeys(("xlsx", "xlsm", "xltx", "xltm"), "xlsx"),
 }
-# Names of members that only one kind of Office file has.
-OFFICE_MEMBERS: tuple[tuple[bytes, OfficeType], ...] = ((b"word/", "docx"), (b"ppt/", "pptx"), (b"xl/", "xlsx"))
+Type = tuple[DocType, str]  # with its media type
+XLS: Type = ("xls", "application/vnd.ms-excel")
+XLSB: Type = ("xlsb", "application/vnd.ms-excel.sheet.binary.macroEnabled.12")
+EPUB: Type = ("epub", "application/epub+zip")
 # The first member of a book or an OpenDocument says what it is; it is not packed.
-MIMETYPE = re.compile(rb"PK\x03\x04.{22}\x08\x00..mimetype.{0,64}?application/(epub\+zip|vnd[.a-z-]+)", re.DOTALL)
-ZIPPED: dict[bytes, tuple[DocType, str]] = {b"epub+zip": ("epub", "application/epub+zip")}
-EPUB_MEMBER = b"META-INF/container.xml"  # some books do not begin as they should
+MIMETYPE = re.compile(rb"PK\x03\x04.{22}\x08\x00..mimetype.{0,64}?application/(epub\+zip|vnd[.a-z]+)", re.DOTALL)
+OPEN = "application/vnd.oasis.opendocument."
+ZIPPED: dict[bytes, Type] = {
+    b"epub+zip": EPUB,
+    b"vnd.oasis.opendocument.text": ("odt", OPEN + "text"),
+    b"vnd.oasis.opendocument.spreadsheet": ("ods", OPEN + "spreadsheet"),
+    b"vnd.oasis.opendocument.presentation": ("odp", OPEN + "presentation"),
+}
+OPEN_SUFFIXES = {
+    "odt": b"vnd.oasis.opendocument.text",
+    "ods": b"vnd.oasis.opendocument.spreadsheet",
+    "odp": b"vnd.oasis.opendocument.presentation",
+}
+# Names of members that only one kind of file has.
+MEMBERS: tuple[tuple[bytes, Type], ...] = (
+    (b"META-INF/container.xml", EPUB),
+    (b"xl/workbook.bin", XLSB),
+    (b"word/", ("docx", OFFICE_MEDIA_TYPES["docx"])),
+    (b"ppt/", ("pptx", OFFICE_MEDIA_TYPES["pptx"])),
+    (b"xl/", ("xlsx", OFFICE_MEDIA_TYPES["xlsx"])),
+)
+XLS_SUFFIXES = ("xls", "xlt")
+# Names of streams in a container of old Office files. A text or a presentation may embed a workbook.
+XLS_STREAMS = ("\0Workbook".encode("utf-16-le"), "\0Book".encode("utf-16-le"))
+OTHER_STREAMS = ("WordDocument".encode("utf-16-le"), "PowerPoint Document".encode("utf-16-le"))
+PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 OLE = b"\xd0\xcf\x11\xe0"  # a container of old Office files, and of new ones that are encrypted
 ZIP = b"PK\x03\x04"
 
@@ -117,19 +142,36 @@ def detect(head: bytes, tail: bytes, filename: str) -> DetectedFormat:
 def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:
     if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and not is_text(head)):
         return DetectedFormat("pdf", "application/pdf")
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return DetectedFormat("image", "image/png")
-    if head.startswith(b"\xff\xd8\xff"):
-        return DetectedFormat("image", "image/jpeg")
-    if head.startswith(ZIP) and (named := MIMETYPE.match(head)) and named[1] in ZIPPED:
-        return DetectedFormat(*ZIPPED[named[1]])
-    if head.startswith(ZIP) and (EPUB_MEMBER in head or EPUB_MEMBER in tail):
-        return DetectedFormat(*ZIPPED[b"epub+zip"])
-    office: OfficeType | None = None
+    for signature, media_type in PICTURES:
+        if head.startswith(signature):
+            return DetectedFormat("image", media_type)
     if head.startswith(ZIP):
-        office = next((kind for member, kind in OFFICE_MEMBERS if member in tail or member in head), None)
-    elif head.startswith(OLE):
-        office = OFFICE_SUFFIXES.get(suffix)  # the extractor tells whether it is an encrypted one
+        return zipped_format(head, tail, suffix)
+    return old_format(head, tail, suffix) if head.startswith(OLE) else None
+
+
+def zipped_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:
+    """What an archive is, by its first member if that says it, else by the names of its members."""
+    named = MIMETYPE.match(head)
+    if named and named[1] in ZIPPED:
+        return DetectedFormat(*ZIPPED[named[1]])
+    for member, (doc_type, media_type) in MEMBERS:
+        if member in tail or member in head:
+            return DetectedFormat(doc_type, media_type)
+    if suffix in OPEN_SUFFIXES and b"content.xml" in tail:
+        return DetectedFormat(*ZIPPED[OPEN_SUFFIXES[suffix]])
+    return None
+
+
+def old_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | None:
+    """What a container of old Office files is. An encrypted file of a new Office is one too: the extractors tell."""
+    edges = head + tail
+    has_cells = any(stream in edges for stream in XLS_STREAMS) and not any(stream in edges for stream in OTHER_STREAMS)
+    if has_cells or suffix in XLS_SUFFIXES:
+        return DetectedFormat(*XLS)
+    if suffix == "xlsb":
+        return DetectedFormat(*XLSB)
+    office = OFFICE_SUFFIXES.get(suffix)
     return DetectedFormat(office, OFFICE_MEDIA_TYPES[office]) if office else None
 
 

@@ -79,6 +79,11 @@ def refuse_ole(source: Source) -> None:
             return
         file.seek(0)
         data = file.read()
+    refuse_encrypted(data)
+    raise JobFailure("unsupported_format", "It is a file of an old Office. Save it as DOCX, PPTX or XLSX.")
+
+
+def refuse_encrypted(data: bytes) -> None:
+    """Refuse a new Office file that is encrypted: it is kept in the container of the old ones."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         raise JobFailure("encrypted", "The file is protected with a password.")
-    raise JobFailure("unsupported_format", "It is a file of an old Office. Save it as DOCX, PPTX or XLSX.")

@@ -37,6 +37,7 @@ export function duration(seconds) {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+export const WORKBOOKS = new Set(["xlsx", "ods", "xls", "xlsb"]); // they have sheets of cells
 const PLACES = ["member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol"]; // the outermost first
 
 /** Where a passage stands, in words: page 3, sheet Costs, cell 7, the heading path below the title. */

@@ -1,6 +1,6 @@
 // One passage that was found: where it stands, its text with the matched words, and why it is here.
 
-import { place } from "../format.js";
+import { WORKBOOKS, place } from "../format.js";
 import { html } from "../html.js";
 import { Marked } from "../marks.js";
 import { documentUrl } from "../router.js";
@@ -9,7 +9,7 @@ import { Bar, TagLinks, Time, TypeBadge } from "./labels.js";
 import { copy } from "./toast.js";
 
 const HEADING = /^#+ /gm;
-const LINES_MATTER = new Set(["code", "text", "xlsx", "note"]); // elsewhere a line ends where the author's window did
+const LINES_MATTER = new Set(["code", "text", "note", "notebook", ...WORKBOOKS]); // elsewhere a line ends where the author's window did
 
 export function Result({ hit, id, question, chosen, choose }) {
   const where = place(hit.anchor, hit.title);

@@ -16,6 +16,7 @@ import { hasPages } from "../parts/page_picture.js";
 import { passageAt, Passages } from "../parts/passages.js";
 import { Loaded } from "../parts/states.js";
 import { TextWindow } from "../parts/text_window.js";
+import { WORKBOOKS } from "../format.js";
 
 export function DocumentView({ id }) {
   const load = useLoad((signal) => get(`/documents/${id}`, { view: "summary" }, { signal }), [id]);
@@ -41,7 +42,7 @@ function Missing() {
 }
 
 const sectionsOf = (type) => [
-  ...(hasPages(type) ? ["original"] : type === "xlsx" ? ["cells"] : []),
+  ...(hasPages(type) ? ["original"] : WORKBOOKS.has(type) ? ["cells"] : []),
   ...["text", "passages", "ledger"],
   ...(type === "note" ? ["versions"] : []),
 ];
@@ -58,7 +59,7 @@ function Sections({ document, onChange }) {
   const given = Math.min(Number.parseInt(query.get("page"), 10), 1e9) || undefined;
   const type = document.doc_type;
   // Links name the page too; one that does not is completed by asking for the passage.
-  const wanted = at && ((type === "pdf" && !given) || type === "xlsx");
+  const wanted = at && ((type === "pdf" && !given) || WORKBOOKS.has(type));
   const passage = useLoad(async (signal) => (wanted ? passageAt(document, at.start, signal) : null), [document.id, wanted, at?.start]);
   const page = given ?? passage.data?.anchor.page ?? 1;
   const cited = Number.parseInt(query.get("cited"), 10) || page;

@@ -16,7 +16,7 @@ import { Empty, Loaded } from "../parts/states.js";
 
 const ROWS = 100;
 const CALM = 1000; // ms between two reloads while documents come in
-const TYPES = ["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook", "epub"];
+const TYPES = ["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook", "epub", "odt", "ods", "odp", "xls", "xlsb"];
 const COLUMNS = [
   ["filename", text.title],
   ["size", text.size],
