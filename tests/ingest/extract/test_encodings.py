@@ -1,5 +1,6 @@
 """Text in the encodings that people have used: the exact text with its encoding in the ledger, or a failure."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kb.ingest.extract.detect import detect
 from kb.ingest.extract.encoding import decoded
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Reading, Source, unread
+from kb.ingest.extract.wide import wide_encoding
 from kb.ingest.sandbox.ocr import OcrChoice
 from kb.ingest.sandbox.process import ProcessLimits
 from kb.ingest.sandbox.sandbox import Sandbox
@@ -180,3 +182,12 @@ def test_what_is_not_clear_fails_with_a_sentence(data: bytes, why: str) -> None:
     with pytest.raises(JobFailure, match=why) as failed:
         decoded(data)
     assert failed.value.code == "corrupt"
+
+
+def test_bytes_of_a_program_are_not_taken_for_letters_of_asia() -> None:
+    assert wide_encoding(b"\0\1\2gobblesnout") is None
+    chance = random.Random(16)
+    assert [size for size in range(4, 600, 2) if wide_encoding(chance.randbytes(size))] == []
+    for text in ("Hello", "春眠不覚暁。", "Привет", "안녕 하세요"):
+        for encoding in ("utf-16-le", "utf-16-be"):
+            assert wide_encoding(text.encode(encoding)) == encoding

@@ -12,6 +12,9 @@ SAMPLE = 16384  # bytes that are looked at
 STRAY = 0.002  # characters of text that may be unknown here: newer than this Python's Unicode, or of private use
 NO_TEXT = frozenset(("Cn", "Co", "Cs"))
 CONTROLS = frozenset("\b\t\n\f\r\x1b")
+# Any two bytes are likely to be some letter of Asia. Text also has characters that every text has, or one alphabet.
+COMMON = frozenset(" \n\u3000\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1a")
+ONE_ALPHABET = 0.75  # of the characters, which then share their upper byte
 
 
 def wide_encoding(data: bytes) -> str | None:
@@ -38,6 +41,9 @@ def spells_text(sample: bytes, encoding: str) -> bool:
         return False
     kinds = Counter(unicodedata.category(character) for character in text)
     if any(unicodedata.category(character) == "Cc" and character not in CONTROLS for character in set(text)):
+        return False
+    alphabet = max(Counter(ord(character) >> 8 for character in text).values())
+    if COMMON.isdisjoint(text) and alphabet < ONE_ALPHABET * len(text):
         return False
     letters = sum(count for kind, count in kinds.items() if kind[0] in "LMNZP")
     return sum(kinds[kind] for kind in NO_TEXT) <= STRAY * len(text) and letters > len(text) / 2
