@@ -136,7 +136,7 @@ def test_old_encodings_come_out_as_text(http: Http) -> None:
     assert http("GET", f"/api/v1/documents/{id_}").json["chunks"][0]["text"] == "Straße nach Köln-Ehrenfeld"
 
 
-@pytest.mark.parametrize("data", [b"GIF89a...", b"\xd0\xcf\x11\xe0....", b"PK\x03\x04....", b"\x00\x01\x02binary"])
+@pytest.mark.parametrize("data", [b"7z\xbc\xaf....", b"\xd0\xcf\x11\xe0....", b"PK\x03\x04....", b"\x00\x01\x02binary"])
 def test_what_is_not_supported_is_refused_with_the_list(http: Http, data: bytes) -> None:
     refused = http.add_file("thing.md", data)
     assert (refused.status, refused.json["error"]["code"]) == (415, "unsupported_format")

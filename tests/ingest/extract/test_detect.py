@@ -4,7 +4,21 @@ import pytest
 
 from kb.core.errors import UnsupportedFormat
 from kb.ingest.extract.detect import detect
-from made import archive, docx, epub, notebook, opendocument, paragraph, pdf, pptx, shape, written, xlsx
+from made import (
+    archive,
+    docx,
+    encoded,
+    epub,
+    notebook,
+    opendocument,
+    paragraph,
+    pdf,
+    picture,
+    pptx,
+    shape,
+    written,
+    xlsx,
+)
 
 OLE = b"\xd0\xcf\x11\xe0"
 OPEN = "application/vnd.oasis.opendocument."
@@ -31,6 +45,10 @@ OFFICE = "application/vnd.openxmlformats-officedocument."
         ("a", xlsx({"S": [["x"]]}), "xlsx", OFFICE + "spreadsheetml.sheet"),
         ("a.txt", b"\x89PNG\r\n\x1a\n...", "image", "image/png"),
         ("a.txt", b"\xff\xd8\xff\xe0...", "image", "image/jpeg"),
+        ("a.txt", encoded(picture(), "GIF"), "image", "image/gif"),
+        ("a.txt", encoded(picture(), "WEBP"), "image", "image/webp"),
+        ("a.txt", encoded(picture(), "BMP"), "image", "image/bmp"),
+        ("a.txt", b"BMW is a make of cars", "text", "text/plain"),
         ("a.txt", b"\n <!doctype HTML><p>x", "html", "text/html"),
         ("a.txt", b"<?xml version='1.0'?><!-- c --><html lang=en>", "html", "text/html"),
         ("a.htm", b"just words", "html", "text/html"),
@@ -64,7 +82,7 @@ def test_the_content_decides(name: str, data: bytes, doc_type: str, media_type: 
         ("old.doc", OLE + "\0Workbook\0WordDocument".encode("utf-16-le")),
         ("a.zip", opendocument("graphics", "")),
         ("old.doc", b"\xd0\xcf\x11\xe0" + bytes(600)),
-        ("anim.gif", b"GIF89a..."),
+        ("scan.tif", b"II*\x00..."),
         ("a.docx", b"\x1f\x8b\x08\x00\x00"),
     ],
 )

@@ -376,3 +376,23 @@ def test_every_passage_of_a_page_of_figures_stands_under_its_heading(extract: Ex
     assert first.anchor.heading == "The Heron Society Costs of the Reed Beds"
     assert second.anchor.heading == "Balance Sheet"  # what stood on the page before is its running head
     assert prose.anchor.heading is None
+
+
+@pytest.mark.parametrize("form", ["WEBP", "GIF", "BMP"])
+def test_other_pictures_are_opened_like_a_png(extract: Extract, fails: Callable[..., str], form: str) -> None:
+    data = encoded(picture("Gannet"), form)
+    (part,) = extract(data, "the_gannet.png")
+    assert (part.name, part.text, part.outcome.reason) == ("image", "the gannet", "OCR off")
+    assert fails(data[:60], "cut.png") == "corrupt"
+
+
+def test_of_an_animation_the_first_picture_is_read(extract: Extract) -> None:
+    frames = [picture("One"), picture("Two")]
+    (part,) = extract(encoded(frames[0], "GIF", save_all=True, append_images=frames[1:]), "dance.gif")
+    assert part.outcome.reason == "the first of its 2 pictures is read; OCR off"
+
+
+def test_a_picture_that_would_unpack_to_gigabytes_is_refused(fails: Callable[..., str]) -> None:
+    small = bytearray(encoded(picture("x"), "GIF"))
+    small[6:10] = b"\xff\xff\xff\xff"  # 65,535 pixels a side
+    assert fails(bytes(small)) == "too_complex"

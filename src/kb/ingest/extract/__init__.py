@@ -54,7 +54,7 @@ FORMATS: dict[DocType, Format] = {
 }
 
 # What libraries import inside a function: `Counter.most_common`, and Pillow with the first picture of a kind.
-PILLOW = "Bmp Gif Jpeg Mpo Png Ppm Tiff".split()
+PILLOW = "Bmp Gif Jpeg Mpo Png Ppm Tiff WebP".split()
 LATE = ("heapq", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
 
 

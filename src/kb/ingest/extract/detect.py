@@ -14,10 +14,12 @@ from kb.ingest.extract.wide import wide_encoding
 OfficeType = Literal["docx", "pptx", "xlsx"]
 
 SUPPORTED = (
-    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, ODT, ODS, ODP, XLS, XLSB, EPUB, Jupyter notebooks, Markdown, "
-    "plain text (csv, json, xml, ...) and program sources"
+    "PDF, DOCX, PPTX, XLSX, HTML, JPG, PNG, SVG, WebP, GIF, BMP, ODT, ODS, ODP, XLS, XLSB, EPUB, Jupyter notebooks, "
+    "Markdown, plain text (csv, json, xml, ...) and program sources"
 )
-FORMAT_NAMES = "pdf docx pptx xlsx html jpg png svg odt ods odp xls xlsb epub ipynb markdown text code".split()
+FORMAT_NAMES = (
+    "pdf docx pptx xlsx html jpg png svg webp gif bmp odt ods odp xls xlsb epub ipynb markdown text code".split()
+)
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 CODE = frozenset(
@@ -78,7 +80,14 @@ XLS_SUFFIXES = ("xls", "xlt")
 # Names of streams in a container of old Office files. A text or a presentation may embed a workbook.
 XLS_STREAMS = ("\0Workbook".encode("utf-16-le"), "\0Book".encode("utf-16-le"))
 OTHER_STREAMS = ("WordDocument".encode("utf-16-le"), "PowerPoint Document".encode("utf-16-le"))
-PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
+PICTURES = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+    # Two reserved numbers that are 0, and the length of the next header.
+    (re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL), "image/bmp"),
+)
 OLE = b"\xd0\xcf\x11\xe0"  # a container of old Office files, and of new ones that are encrypted
 ZIP = b"PK\x03\x04"
 
@@ -86,7 +95,6 @@ ZIP = b"PK\x03\x04"
 SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (ZIP, "ZIP"),
     (OLE, "old Office"),
-    (b"GIF8", "GIF"),
     (b"II*\x00", "TIFF"),
     (b"MM\x00*", "TIFF"),
     (b"\x1f\x8b", "gzip"),
@@ -143,7 +151,7 @@ def binary_format(head: bytes, tail: bytes, suffix: str) -> DetectedFormat | Non
     if head.startswith(b"%PDF-") or (b"%PDF-" in head[:PDF_WITHIN] and not is_text(head)):
         return DetectedFormat("pdf", "application/pdf")
     for signature, media_type in PICTURES:
-        if head.startswith(signature):
+        if signature.match(head):
             return DetectedFormat("image", media_type)
     if head.startswith(ZIP):
         return zipped_format(head, tail, suffix)

@@ -1,4 +1,4 @@
-"""JPG and PNG: what can be read in the picture, and what its maker wrote about it.
+"""JPG, PNG, WebP, GIF and BMP: what can be read in the picture, and what its maker wrote about it.
 
 A picture without any text can still be found by its name: that is the one passage it has then.
 """
@@ -6,6 +6,7 @@ A picture without any text can still be found by its name: that is the one passa
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
@@ -15,7 +16,8 @@ from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source
 
-FORMATS = ("JPEG", "PNG")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
+ANIMATED = ("GIF", "WEBP")
 MAX_PIXELS = 120_000_000  # unpacked, they must fit into the memory that is allowed
 OCR_PIXELS = 12_000_000  # a larger picture is made smaller before it is read
 EXIF_TEXTS = (ExifTags.Base.ImageDescription, ExifTags.Base.XPTitle, ExifTags.Base.XPSubject, ExifTags.Base.XPComment)
@@ -33,10 +35,15 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
         width, height = upright_size(picture)
         gray = upright(picture)
         found = ocr.read(gray)
+        frames = getattr(picture, "n_frames", 1) if picture.format in ANIMATED else 1
     name = APART.sub(" ", PurePath(source.name).stem).strip()
     text = "\n\n".join([*told, found.text] if found.text else [name, *told])
     lines = found.boxes(len(text) - len(found.text), width / gray.width, width, height)
-    yield Part("image", text, outcome=NOTHING_READ if found.outcome.state == "empty" else found.outcome, lines=lines)
+    outcome = NOTHING_READ if found.outcome.state == "empty" else found.outcome
+    if frames > 1:
+        first = f"the first of its {frames} pictures is read"
+        outcome = replace(outcome, reason="; ".join(filter(None, (first, outcome.reason))))
+    yield Part("image", text, outcome=outcome, lines=lines)
 
 
 @contextmanager
