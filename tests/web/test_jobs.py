@@ -42,8 +42,8 @@ def test_failures_are_grouped_by_their_reason_and_tried_again_together(own: Http
 def test_the_queue_is_live_and_a_job_can_be_cancelled_and_run_again(own: Http, open_tab: OpenTab) -> None:
     page = open_tab(own.url).open("/jobs")
     expect(page.get_by_text("No jobs here")).to_be_visible()
-    for number in range(12):
-        own.add_file(f"skiddaw {number}.md", f"skiddaw {number} ".encode() * 1500, wait=0)
+    for number in range(15):
+        own.add_file(f"skiddaw {number}.md", f"skiddaw {number} ".encode() * 3000, wait=0)
     expect(page.locator(".job.running").first).to_be_visible(timeout=15_000)
     expect(page.locator(".job.queued").first).to_be_visible()
     expect(page.locator("#views .count")).to_be_visible()
