@@ -56,8 +56,8 @@ class Bulk:
             chosen = choose(tx, change)
             if len(chosen) != expected_count:
                 raise Conflict(
-                    f"{len(chosen)} documents match, not {expected_count}. Nothing was changed. Look at the list "
-                    "again, and repeat the change with the new number.",
+                    f"The number of documents that match is {len(chosen)}, not {expected_count}. Nothing was "
+                    "changed. Look at the list again, and repeat the change with the new number.",
                     count=len(chosen),
                 )
             self._queue.submit(tx, jobs.NewJob(id=job_id, kind="bulk", lane="bulk", payload=change.payload(chosen)))
