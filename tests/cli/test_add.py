@@ -71,7 +71,8 @@ def test_the_formats_that_can_be_read_are_listed_once(kb: Kb) -> None:
     assert ran.err.splitlines() == [
         "failed     one.zip  It cannot be read: it is a ZIP file.",
         "failed     two.zip  It cannot be read: it is a ZIP file.",
-        "Supported formats: pdf, docx, pptx, xlsx, html, jpg, png, svg, markdown, text, code.",
+        "Supported formats: pdf, docx, pptx, xlsx, html, jpg, png, svg, webp, gif, bmp, odt, ods, odp, xls, xlsb, "
+        "epub, ipynb, markdown, text, code.",
     ]
     told = kb("add", "one.zip", "--json").json[0]["error"]
     assert "Supported: PDF, DOCX" in told["message"], "for programs, each error says everything"
