@@ -2,7 +2,7 @@
 
 const PREFIX = "kb-draft:";
 
-/** A key for the draft of note `id`, or "new". Each time that a note is edited has a key of its own, so has each tab. */
+/** A key for the draft of note `id`, or "new": each time that a note is edited has its own. */
 export const newKey = (id) => `${PREFIX}${id}:${Math.random().toString(36).slice(2)}`;
 
 /** Keep {text, title, tags, version}. Returns whether the browser had room for it. */

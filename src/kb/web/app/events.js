@@ -28,7 +28,7 @@ function tellAll(kind, data) {
   tell(kind, data);
 }
 
-/** Hear of events for ever; after a break, "reset" comes once the stream is there again. Without one, now and then. */
+/** Hear of events for ever; "reset" comes after every break, and now and then while there is no stream. */
 export async function follow() {
   others.onmessage = ({ data: [kind, data] }) => {
     online.value = true;

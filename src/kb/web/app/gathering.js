@@ -8,7 +8,7 @@ const hidden = (path) => path.split("/").some((part) => part.startsWith("."));
 
 /**
  * Hand what was dropped to `take([{file, path}])`, in batches. Resolves to {files, hidden, unread, full}: how many were taken,
- * left out because their names begin with a dot, or could not be read; and whether there were too many.
+ * begin with a dot, could not be read; and whether there were too many.
  */
 export async function gather(transfer, take) {
   // The list is gone after the event: every entry is asked for at once.

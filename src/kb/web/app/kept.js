@@ -29,7 +29,7 @@ async function within(mode, work) {
   });
 }
 
-/** Keep these records, with the files of those that have one; all of them, or none and an error (no room, for one). */
+/** Keep these records and their files: all of them, or none and an error. */
 export const keep = (entries) =>
   within("readwrite", (items, files) => {
     for (const { record, file } of entries) {

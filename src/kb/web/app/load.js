@@ -5,7 +5,6 @@ import { useEffect, useRef, useState } from "./html.js";
 
 /**
  * Call `ask(signal)` whenever `deps` change. Returns {data, error, loading, reload}; data stays while it is loaded again.
- * `ask` returns a promise; the signal aborts it when a newer request starts or the view goes.
  */
 export function useLoad(ask, deps) {
   const [state, setState] = useState({ data: undefined, error: undefined, loading: true });

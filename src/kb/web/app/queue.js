@@ -12,7 +12,7 @@ const MOST_RUNNING = 20;
 /** {running: jobs, queued: how many}. */
 export const engineQueue = signal({ running: [], queued: 0 });
 
-/** A function that calls `act` at once, or when the last call is long enough ago; calls in between become one. */
+/** A function that calls `act`, but not too often: calls in between become one. */
 export function throttled(act, every = EVERY) {
   let last = 0;
   let planned;

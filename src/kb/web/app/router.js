@@ -1,13 +1,13 @@
-// Addresses of the page: which view is shown follows from the path, and links change it without loading the page anew.
+// Addresses of the page: the path names the view, and links change it without loading the page anew.
 
-import { signal } from "./html.js";
+import { signal, useEffect } from "./html.js";
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
 /** {path, query} of the address. */
 export const route = signal(here());
 
-/** Functions that may keep the person here, such as a note that is not saved: each returns or resolves to false to stay. */
+/** Functions that may keep the person here: each returns or resolves to false to stay. */
 const guards = new Set();
 
 /** Ask `mayLeave` before the view changes. Returns a function that takes the question back. */
@@ -124,4 +124,11 @@ export function documentUrl(id, anchor = {}, query = "") {
   if (anchor.start !== undefined && anchor.end !== undefined) search.set("at", `${anchor.start}-${anchor.end}`);
   if (query) search.set("q", query);
   return `/d/${id}${search.size ? `?${search}` : ""}`;
+}
+
+/** Name the view in the browser's tab. */
+export function useTitle(title) {
+  useEffect(() => {
+    document.title = title ? `${title} · kb` : "kb";
+  }, [title]);
 }

@@ -17,7 +17,7 @@ function hold(tab) {
   });
 }
 
-/** The name of this tab. A duplicated tab inherits its original's name, finds it taken, and takes another one. */
+/** The name of this tab. A duplicated tab finds its inherited name taken, and takes another one. */
 export async function claimTab() {
   const before = sessionStorage.getItem(NAME);
   if (before && (await hold(before))) return before;

@@ -1,5 +1,4 @@
-// The queue of what is added: a few are sent at a time, the rest waits. After a reload it goes on by itself; what a tab did not
-// send before it was closed, the next visit offers.
+// The queue of what is added: a few are sent at a time. It goes on after a reload; the next visit offers what a closed tab left.
 
 import { aborted, get, online, post, request } from "./api.js";
 import { onEvents } from "./events.js";
@@ -110,7 +109,7 @@ async function refuse(item, error) {
   if (error.status === 507) held.value = { reason: error.message, paused: true };
 }
 
-/** The connection broke. Returns the error that says whether it is the file, the engine, or just this connection. */
+/** The connection broke: the error says whether by the file, the engine, or by chance. */
 async function broken(item, error) {
   try {
     await (item.file ?? (await kept.fileOf(item.key)))?.slice(0, 1).arrayBuffer();

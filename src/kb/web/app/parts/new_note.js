@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
-import { navigate } from "../router.js";
+import { navigate, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { jobEnd } from "../wait.js";
 import { DraftOffer } from "./draft_offer.js";
@@ -23,6 +23,7 @@ export async function addNote({ title = "", tags = "", text: written }) {
 }
 
 export function NewNote() {
+  useTitle(text.note.newTitle);
   const [draft, setDraft] = useState(EMPTY);
   const [saving, setSaving] = useState(false);
   const [error, setError] = useState();

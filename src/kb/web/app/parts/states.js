@@ -5,8 +5,8 @@ import { html } from "../html.js";
 import { text } from "../strings.js";
 
 /**
- * The children once `load` (of useLoad) has data; before that, its state. An error beside old data is shown above it, but
- * not where the banner says already that the engine is away.
+ * The children once `load` (of useLoad) has data; before that, its state. An error stands above old data, unless the banner
+ * says it already.
  */
 export function Loaded({ load, children }) {
   const { data, error, loading, reload } = load;

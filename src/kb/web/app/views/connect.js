@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { html, useEffect } from "../html.js";
 import { useLoad } from "../load.js";
+import { useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Prose, Time } from "../parts/labels.js";
 import { Loaded } from "../parts/states.js";
@@ -12,8 +13,8 @@ const AGAIN = 5000; // ms; calls of agents send no events
 
 export function ConnectView() {
   const load = useLoad((signal) => get("/agents", {}, { signal }), []);
+  useTitle(text.connect);
   useEffect(() => {
-    document.title = `${text.connect} · kb`;
     const timer = setInterval(load.reload, AGAIN);
     return () => clearInterval(timer);
   }, []);

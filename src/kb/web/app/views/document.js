@@ -2,10 +2,10 @@
 
 import { get } from "../api.js";
 import { useEvents } from "../events.js";
-import { html, useEffect } from "../html.js";
+import { html } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
-import { navigate, resultsUrl, route } from "../router.js";
+import { navigate, resultsUrl, route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Cells } from "../parts/cells.js";
 import { DocumentHead, downloadOriginal } from "../parts/document_head.js";
@@ -24,9 +24,7 @@ export function DocumentView({ id }) {
   useEvents((kind, event) => {
     if (number && (kind === "reset" || (kind === "document" && event.id === number))) load.reload();
   }, [number]);
-  useEffect(() => {
-    document.title = `${title} · kb`;
-  }, [title]);
+  useTitle(title);
   if (load.error?.status === 404) return html`<${Missing} />`;
   return html`
     ${!load.data && html`<h1 class="unseen">${title}</h1>`}

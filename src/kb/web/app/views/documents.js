@@ -7,7 +7,7 @@ import { plural, size } from "../format.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
-import { documentUrl, navigate, route } from "../router.js";
+import { documentUrl, navigate, route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Bulk } from "../parts/bulk.js";
 import { Prose, TagLinks, Time, TypeBadge } from "../parts/labels.js";
@@ -16,7 +16,6 @@ import { Empty, Loaded } from "../parts/states.js";
 
 const ROWS = 100;
 const CALM = 1000; // ms between two reloads while documents come in
-const TYPES = ["note", "pdf", "docx", "pptx", "xlsx", "html", "markdown", "text", "code", "image", "svg", "notebook", "epub", "odt", "ods", "odp", "xls", "xlsb"];
 const COLUMNS = [
   ["filename", text.title],
   ["size", text.size],
@@ -40,9 +39,7 @@ export function DocumentsView() {
   );
   const [selected, setSelected] = useState(new Map()); // id → document
   const rows = load.data?.documents ?? [];
-  useEffect(() => {
-    document.title = `${text.documents} · kb`;
-  }, []);
+  useTitle(text.documents);
   useEffect(() => setSelected(new Map()), [query.toString()]);
   useCalmReload(load.reload);
   const toggle = (row) => {
@@ -121,11 +118,14 @@ function changed(query, parameters) {
 
 function Narrow({ query }) {
   const go = (parameters) => navigate(changed(query, { ...parameters, from: undefined }), { replace: true });
+  const type = query.get("type") ?? "";
+  const status = useLoad((signal) => get("/status", {}, { signal }), []);
+  const types = new Set([...Object.keys(status.data?.documents.by_type ?? {}), ...(type ? [type] : [])]);
   return html`<div class="row narrow" role="group" aria-label=${text.filters}>
     <input type="search" aria-label=${text.byTitle} placeholder=${text.byTitle} value=${query.get("q") ?? ""} onInput=${(input) => go({ q: input.target.value })} />
-    <select aria-label=${text.type} value=${query.get("type") ?? ""} onChange=${(change) => go({ type: change.target.value })}>
+    <select aria-label=${text.type} value=${type} onChange=${(change) => go({ type: change.target.value })}>
       <option value="">${text.anyType}</option>
-      ${TYPES.map((type) => html`<option value=${type}>${type}</option>`)}
+      ${[...types].sort().map((one) => html`<option value=${one}>${one}</option>`)}
     </select>
     <label class="check">
       <input type="checkbox" checked=${query.get("state") === "failed"} onChange=${(change) => go({ state: change.target.checked ? "failed" : "" })} />

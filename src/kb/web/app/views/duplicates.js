@@ -1,8 +1,9 @@
 // `/duplicates`: notes that say nearly the same, side by side, to be merged into one.
 
 import { get, post } from "../api.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { useLoad } from "../load.js";
+import { useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Compare } from "../parts/compare.js";
 import { TagLinks, Time } from "../parts/labels.js";
@@ -12,9 +13,7 @@ import { complain, say } from "../parts/toast.js";
 export function DuplicatesView() {
   const load = useLoad((signal) => get("/duplicates", { limit: 100 }, { signal }), []);
   const [open, setOpen] = useState(0);
-  useEffect(() => {
-    document.title = `${text.duplicates} · kb`;
-  }, []);
+  useTitle(text.duplicates);
   return html`<h1>${text.duplicates}</h1>
     <p class="muted">${text.duplicatesHint}</p>
     <${Loaded} load=${load}>

@@ -2,9 +2,9 @@
 
 import { post } from "../api.js";
 import { count } from "../format.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { useJobs } from "../queue.js";
-import { route } from "../router.js";
+import { route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { JobRow } from "../parts/job_row.js";
 import { Pager } from "../parts/pager.js";
@@ -28,9 +28,7 @@ export function JobsView() {
   const { query } = route.value;
   const status = query.get("status");
   const known = status in CHANGES ? status : null;
-  useEffect(() => {
-    document.title = `${text.jobs} · kb`;
-  }, []);
+  useTitle(text.jobs);
   return html`<div class="jobs">
     <h1>${text.jobs}</h1>
     <div class="filters" role="group" aria-label=${text.filters}>

@@ -6,7 +6,7 @@ import { html, useEffect, useState } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
 import { Markdown } from "../markdown.js";
-import { navigate, route } from "../router.js";
+import { navigate, route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { DocumentHead, downloadOriginal } from "../parts/document_head.js";
 import { DraftOffer, unsaved } from "../parts/draft_offer.js";
@@ -18,9 +18,6 @@ import { Loaded } from "../parts/states.js";
 const READ = 100_000; // characters that are shown as Markdown
 
 export function NoteView({ id }) {
-  useEffect(() => {
-    document.title = `${text.note.newTitle} · kb`;
-  }, []);
   return id === "new" ? html`<${NewNote} />` : html`<${Existing} id=${id} />`;
 }
 
@@ -31,8 +28,8 @@ function Existing({ id }) {
   useEffect(() => {
     if (!load.data) return;
     setNote(load.data);
-    document.title = `${load.data.title} · kb`;
   }, [load.data]);
+  useTitle(note?.title);
   useEvents((kind, event) => {
     if (note && (kind === "reset" || (kind === "document" && event.id === note.id))) load.reload();
   }, [note?.id]);

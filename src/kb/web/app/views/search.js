@@ -2,10 +2,10 @@
 
 import { post } from "../api.js";
 import { useChosen } from "../chosen.js";
-import { html, useEffect } from "../html.js";
+import { html } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
-import { documentUrl, navigate, route } from "../router.js";
+import { documentUrl, navigate, route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Filters, activeFilters, withValue, without } from "../parts/filters.js";
 import { Home } from "../parts/home.js";
@@ -19,9 +19,7 @@ const MOST = 100; // that the engine gives
 export function SearchView() {
   const { query } = route.value;
   const question = (query.get("q") ?? "").trim();
-  useEffect(() => {
-    document.title = question ? `${question} · kb` : "kb";
-  }, [question]);
+  useTitle(question);
   return question ? html`<${Results} query=${query} question=${question} />` : html`<${Home} />`;
 }
 

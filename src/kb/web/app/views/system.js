@@ -3,10 +3,10 @@
 import { download, get, post } from "../api.js";
 import { useEvents } from "../events.js";
 import { count, moment, size } from "../format.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { forget, hasKey, locked } from "../key.js";
 import { useLoad } from "../load.js";
-import { navigate } from "../router.js";
+import { navigate, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { confirm } from "../parts/dialog.js";
 import { Prose } from "../parts/labels.js";
@@ -14,9 +14,7 @@ import { Failure, Loaded } from "../parts/states.js";
 import { complain, say } from "../parts/toast.js";
 
 export function SystemView() {
-  useEffect(() => {
-    document.title = `${text.system} · kb`;
-  }, []);
+  useTitle(text.system);
   return html`<h1>${text.system}</h1>
     <div class="cards"><${Status} /><${Doctor} /><${Copies} /><${Index} />${hasKey() && html`<${Key} />`}</div>`;
 }

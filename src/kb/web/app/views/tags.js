@@ -2,8 +2,9 @@
 
 import { get, post } from "../api.js";
 import { plural } from "../format.js";
-import { html, useEffect, useState } from "../html.js";
+import { html, useState } from "../html.js";
 import { useLoad } from "../load.js";
+import { useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Dialog, confirm } from "../parts/dialog.js";
 import { Empty, Loaded } from "../parts/states.js";
@@ -13,9 +14,7 @@ export function TagsView() {
   const load = useLoad((signal) => get("/tags", {}, { signal }), []);
   const [words, setWords] = useState("");
   const [renaming, setRenaming] = useState(null);
-  useEffect(() => {
-    document.title = `${text.tags} · kb`;
-  }, []);
+  useTitle(text.tags);
   return html`<h1>${text.tags}</h1>
     <${Loaded} load=${load}>
       ${({ tags }) => {
