@@ -16,7 +16,7 @@ from kb.ingest.notes import NoteEditor
 from kb.ingest.prepare import Placed, Preparer
 from kb.ingest.publish import ATTEMPTS, NewRevision, Publisher
 from kb.ingest.requests import text_hash
-from kb.store import chunks, documents, notes
+from kb.store import documents, notes
 from kb.store.chunks import NewChunk
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
@@ -49,18 +49,18 @@ def preparer(embedder: SentenceEmbedder) -> Watched:
 
 
 @pytest.fixture
-def editor(database: SQLiteDatabase, preparer: Watched) -> NoteEditor:
+def editor(database: SQLiteDatabase, preparer: Watched, embedder: SentenceEmbedder) -> NoteEditor:
     """Of a database that holds one note, document 1."""
-    index = ChunkIndex(384)
+    index = ChunkIndex(384, model=embedder.fingerprint)
     index.load(database)
     publisher = Publisher(database, index)
     with database.write() as tx:
         revision = NewRevision(documents.reserve(tx))
-    publisher.write(revision, [chunk(0, TEXT, np.ones(384, np.float32))])
+    publisher.write(revision, [replace(chunk(0, TEXT, np.ones(384, np.float32)), model=embedder.fingerprint)])
     with database.write() as tx:
         publisher.publish(tx, revision, replace(content("a note"), content_hash=text_hash(TEXT)))
         notes.add_version(tx, revision.document_id, TEXT)
-    return NoteEditor(database, preparer, publisher, index)
+    return NoteEditor(database, preparer, publisher, index, lambda tx, row: publisher.remove(tx, row["id"]))
 
 
 def test_an_unchanged_text_is_not_embedded(editor: NoteEditor, preparer: Watched) -> None:
@@ -88,7 +88,7 @@ def test_a_note_that_changes_all_the_time_is_given_up(
     assert preparer.times == ATTEMPTS
     with database.read() as tx:
         assert documents.text(tx, 1) == TEXT
-        assert chunks.left_behind(tx) == []
+        assert tx.abandoned_drafts() == ([], [])
 
 
 def set_metadata(database: SQLiteDatabase, value: int) -> None:

@@ -1,6 +1,7 @@
 """The parts of a document, found again in its text: pages survive a new index."""
 
 from base64 import b64encode
+from dataclasses import replace
 from random import Random
 
 from kb.core.values import Anchor, Chunk
@@ -24,6 +25,13 @@ def test_neighbouring_chunks_of_one_page_are_one_part() -> None:
 def test_a_text_without_pages_is_one_part() -> None:
     ((start, part),) = parts_of(TEXT, [chunk("First page.", None), chunk("Second page.", None)])
     assert (start, part.text, part.anchor) == (0, TEXT, Anchor())
+
+
+def test_definitions_are_no_parts() -> None:
+    old = [chunk("First page.", None), chunk("Second page.", None)]
+    named = [replace(one, anchor=replace(one.anchor, symbol=f"f{n}", heading=f"f{n}")) for n, one in enumerate(old)]
+    ((_, part),) = parts_of(TEXT, named)
+    assert (part.text, part.anchor) == (TEXT, Anchor())
 
 
 def test_a_text_that_lost_every_chunk_is_one_part() -> None:

@@ -13,7 +13,7 @@ from kb.ingest.extract import Part
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import MovedError, NewRevision, Publisher, attempted
 from kb.ingest.requests import first_line, text_hash
-from kb.store import documents, notes
+from kb.store import documents, links, notes
 from kb.store.backend import Database, Row, Transaction
 
 
@@ -23,6 +23,7 @@ class NoteEditor:
     _preparer: Preparer
     _publisher: Publisher
     _index: ChunkIndex
+    _delete: Callable[[Transaction, Row], object]  # puts a document into the trash
 
     def update(self, ref: str, text: str, expected_version: int | None = None) -> Document:
         """Embed first, then publish in one transaction: if embedding fails, the old note stays as it is."""
@@ -37,7 +38,7 @@ class NoteEditor:
         return self.update(ref, old.text)
 
     def merge(self, ref: str, other: str, text: str, expected_version: int, other_version: int) -> Document:
-        """Give a note this text and the tags of both, and remove the other one, in one transaction."""
+        """Give a note this text and the tags of both, and delete the other one, in one transaction."""
         check_note_text(text)
         self._index.snapshot()
 
@@ -54,7 +55,7 @@ class NoteEditor:
             if tags != held[row["id"]]:
                 documents.set_tags(tx, row["id"], tags)
                 documents.touch(tx, row["id"])
-            self._publisher.remove(tx, absorbed["id"])
+            self._delete(tx, absorbed)
 
         with self._database.read() as tx:  # before anything is embedded
             other_note(tx, find_note(tx, ref, expected_version))
@@ -98,6 +99,7 @@ class NoteEditor:
                     )
                     self._publisher.publish(tx, revision, content)
                     notes.add_version(tx, row["id"], text)
+                    links.refresh(tx, row["id"])
                 return documents.with_text(tx, documents.find(tx, row["id"]))
 
 
@@ -115,7 +117,8 @@ def find_note(tx: Transaction, ref: str, expected_version: int | None = None) ->
     row = documents.find(tx, ref)
     if row["doc_type"] != "note":
         raise NotANote(
-            f"Document {row['id']} is a {row['doc_type']} file. Only notes can be updated; add the file again instead."
+            f"Document {row['id']} is a {row['doc_type']} file. Only notes can be updated and have versions; add "
+            "the file again when it has changed."
         )
     if expected_version is not None and row["version"] != expected_version:
         raise Conflict(

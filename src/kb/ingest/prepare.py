@@ -11,6 +11,7 @@ from kb.core.types import Interrupt, Json
 from kb.core.values import Anchor
 from kb.embedding.embedder import Embedder
 from kb.embedding.priority import Priority
+from kb.embedding.static import StaticEmbedder
 from kb.index import terms
 from kb.ingest.chunking import chunker
 from kb.ingest.chunking.chunker import Kind, Slice, Slices
@@ -19,6 +20,7 @@ from kb.ingest.metadata import metadata_text
 from kb.store.backend import Vector
 from kb.store.chunks import NewChunk
 from kb.store.meta import IndexVersions
+from kb.store.static_vectors import encoded
 
 SPECIAL_TOKENS = 2  # what a BERT tokenizer adds to every text
 BATCH = 16  # chunks that are embedded and written at a time: half a second, so that a job stops soon
@@ -57,11 +59,26 @@ class PlacedPassages:
 
 
 class Preparer:
-    def __init__(self, embedder: Embedder, chunk_tokens: int, priority: Priority) -> None:
+    def __init__(
+        self, embedder: Embedder, chunk_tokens: int, priority: Priority, static: StaticEmbedder | None = None
+    ) -> None:
         self._embedder = embedder
+        self._static = static
         self._priority = priority
-        # Special tokens belong to the window; a passage leaves room for them, and its context takes what is left.
-        self.budget = min(chunk_tokens, embedder.max_tokens - SPECIAL_TOKENS)
+        self._chunk_tokens = chunk_tokens
+
+    @property
+    def budget(self) -> int:
+        """Tokens of a passage at most."""
+        return min(self._chunk_tokens, self._window)
+
+    @property
+    def _window(self) -> int:
+        """What a passage and its context may have: special tokens belong to the model's window, and so does a prefix,
+        which has at most a token a character.
+        """
+        embedder = self._embedder
+        return embedder.max_tokens - SPECIAL_TOKENS - len(embedder.description.passage_prefix)
 
     @property
     def dimensions(self) -> int:
@@ -83,7 +100,10 @@ class Preparer:
 
         `interrupt` raises when the work should stop: cutting a large part takes minutes.
         """
-        cut = chunker.chunk(part.text, kind, self._embedder.tokenizer, self.budget, interrupt, part.encoded)
+        if part.anchor.picture is not None:
+            kind = "text"  # what OCR reads is no Markdown
+        tokenizer = self._embedder.tokenizer
+        cut = chunker.chunk(part.text, kind, tokenizer, self.budget, interrupt, part.encoded, part.symbols)
         return PlacedPassages(part, cut, title, offset)
 
     def metadata_passages(self, metadata: Json, title: str) -> list[Placed]:
@@ -119,13 +139,16 @@ class Preparer:
 
     def begin(self, passages: Sequence[Placed], first: int) -> Finish:
         """Start to embed a batch in the background; return a function that waits for its chunks."""
-        vectors = self._begun([(p.title, p.anchor.heading, p.text) for p in passages])
+        model = self._embedder.fingerprint  # before: if another takes over now, these chunks are refused and made again
+        inputs = [(p.title, p.anchor.heading, p.text) for p in passages]
+        vectors = self._begun(inputs)
 
         def finish() -> list[NewChunk]:
             columns, patient = [], True
             for passage in passages:  # while they are embedded
                 patient = patient and self._priority.give_way()
                 columns.append(self.segmented(passage.title, passage.anchor.heading, passage.text))
+            static = self.static_vectors(inputs)
             return [
                 NewChunk(
                     index=first + number,
@@ -136,11 +159,20 @@ class Preparer:
                     heading_terms=columns[number][1],
                     body_terms=columns[number][2],
                     vector=vector,
+                    model=model,
+                    static_vector=static[number],
                 )
                 for (number, passage), vector in zip(enumerate(passages), vectors.result(), strict=True)
             ]
 
         return finish
+
+    def static_vectors(self, passages: Sequence[tuple[str, str | None, str]]) -> list[str | None]:
+        """The static vectors of passages, each given as title, heading and text; None where they are not installed."""
+        if self._static is None or not self._static.is_installed:
+            return [None] * len(passages)
+        texts = ["\n".join(filter(None, (shown(title, text), heading, text))) for title, heading, text in passages]
+        return [encoded(vector) for vector in self._static.embed(texts)]
 
     def embedded(self, passages: Sequence[tuple[str, str | None, str]]) -> Vector:
         """The vectors of passages, each given as title, heading and text."""
@@ -161,7 +193,7 @@ class Preparer:
         if not context:
             return text
         tokenizer = self._embedder.tokenizer
-        room = self._embedder.max_tokens - SPECIAL_TOKENS - tokenizer.count(text)
+        room = self._window - tokenizer.count(text)
         fitted = chunker.fit_context(context, tokenizer, room)
         return f"{fitted}\n{text}" if fitted else text
 
@@ -173,4 +205,5 @@ def shown(title: str, text: str) -> str:
 
 def anchored(where: Anchor, passage: Slice, offset: int) -> Anchor:
     headings = chunker.SEPARATOR.join(filter(None, (where.heading, passage.heading)))
-    return replace(where, heading=headings or None, start=offset + passage.start, end=offset + passage.end)
+    start, end = offset + passage.start, offset + passage.end
+    return replace(where, heading=headings or None, symbol=passage.symbol, start=start, end=end)

@@ -1,4 +1,7 @@
-"""Cut the stored text of a document again: its original file is not read."""
+"""Cut the stored text of a document again: its original file is not read.
+
+The definitions in a program are found once more in its text, by a process of the sandbox.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,11 +15,14 @@ from kb.ingest.chunking.chunker import Kind
 from kb.ingest.extract import FORMATS, Part
 from kb.ingest.extract.encoded import LONG, encoded_spans
 from kb.ingest.prepare import PlacedPassages, Preparer
+from kb.ingest.sandbox.sandbox import Sandbox
 
 
 def text_passages(
     preparer: Preparer,
+    sandbox: Sandbox,
     doc_type: DocType,
+    filename: str | None,
     title: str,
     text: str,
     old: Sequence[Chunk],
@@ -26,10 +32,12 @@ def text_passages(
     kind: Kind = "markdown" if doc_type == "note" else FORMATS[doc_type].kind
     of_text = [chunk for chunk in old if not chunk.anchor.metadata]
     skipped = left_out(text, of_text)
+    symbols = sandbox.symbols(filename or "", text, interrupt) if kind == "code" else []
     for offset, part in parts_of(text, of_text, headed=kind == "text"):
         end = offset + len(part.text)
         encoded = [(max(a, offset) - offset, min(b, end) - offset) for a, b in skipped if a < end and b > offset]
-        yield preparer.passages(replace(part, encoded=encoded), kind, title, offset, interrupt)
+        within = [(a - offset, b - offset, name) for a, b, name in symbols if offset <= a and b <= end]
+        yield preparer.passages(replace(part, encoded=encoded, symbols=within), kind, title, offset, interrupt)
 
 
 def left_out(text: str, old: Sequence[Chunk]) -> list[tuple[int, int]]:
@@ -47,13 +55,16 @@ def left_out(text: str, old: Sequence[Chunk]) -> list[tuple[int, int]]:
 def parts_of(text: str, old: Sequence[Chunk], *, headed: bool = False) -> Iterator[tuple[int, Part]]:
     """The parts that a text was joined from, with their offsets: no chunk crosses a part.
 
-    With `headed`, the chunks' headings belong to the parts (a bookmark, a range of cells); else to the text.
+    With `headed`, the chunks' headings belong to the parts (a bookmark, a range of cells); else to the text. Those of
+    pictures always belong to the part.
     """
-    unheaded = {} if headed else {"heading": None}
-    anchors = [
-        ((replace(c.anchor, start=None, end=None, **unheaded), bool(c.hidden) and not tag_characters(c.text)), c)
-        for c in old
-    ]
+
+    def part_of(chunk: Chunk) -> Anchor:
+        kept = headed or chunk.anchor.picture is not None
+        heading = chunk.anchor.heading if kept else None
+        return replace(chunk.anchor, start=None, end=None, heading=heading, symbol=None)
+
+    anchors = [((part_of(c), bool(c.hidden) and not tag_characters(c.text)), c) for c in old]
     groups = [
         (anchor, min(c.anchor.start or 0 for _, c in group)) for anchor, group in groupby(anchors, key=itemgetter(0))
     ]

@@ -1,4 +1,4 @@
-"""Make the whole index anew: every document is cut, embedded and segmented again from its stored text.
+"""Make the whole index anew: every document, also in the trash, is cut, embedded and segmented from its stored text.
 
 The old index answers until the new one is complete; then one transaction swaps them. A document that changes
 meanwhile is left alone: it was indexed by the same code. Until the swap nothing of the old index is touched, so
@@ -6,15 +6,15 @@ a process that dies in the middle loses nothing.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from kb.core.errors import NotFound
 from kb.core.types import Interrupt
 from kb.ingest.prepare import Preparer
 from kb.ingest.publish import MovedError, NewRevision, Publisher
 from kb.ingest.recut import text_passages
+from kb.ingest.sandbox.sandbox import Sandbox
 from kb.store import chunks, documents, jobs, meta
 from kb.store.backend import Database, Row
 from kb.store.chunks import NewChunk
@@ -37,9 +37,9 @@ class Reindexer:
     """`fresh` is true when the old index cannot be used at all: it was made with another model or chunker."""
 
     _database: Database
+    _sandbox: Sandbox
     _preparer: Preparer
     _publisher: Publisher
-    _changed: Callable[[str], None]
     _fresh: bool
 
     def run(self, job: Row, interrupt: Interrupt) -> None:
@@ -49,15 +49,16 @@ class Reindexer:
                 revisions.append(recut.revision)
                 self._write(recut, interrupt, vectors=not self._fresh)
             with self._database.write() as tx:
+                tx.hold(job)
+                meta.record(tx, self._preparer.versions)
                 swapped = self._publisher.swap(tx, revisions)
                 if self._fresh:
+                    tx.publishes(None, lambda: None)  # other engines have the index of another model
                     tx.vectors.clear(self._preparer.dimensions)
                     for one in swapped:
                         for chunk_id, vector in zip(one.ids, chain.from_iterable(one.vectors), strict=True):
                             tx.vectors.add(chunk_id, vector)
-                meta.record(tx, self._preparer.versions)
                 jobs.complete(tx, job["id"], None, None, sum(map(len, swapped)))
-                tx.after_commit(lambda: self._changed(job["id"]))
         finally:
             self._publisher.withdraw(revisions)
         self._fresh = False
@@ -86,24 +87,24 @@ class Reindexer:
 
     def _progress(self, job: Row) -> Iterator[int]:
         with self._database.read() as tx:
-            ids = documents.ids(tx)
+            ids = documents.stored_ids(tx)
         for number, document_id in enumerate(ids):
             if number % 10 == 0:
-                with self._database.write(durable=False) as tx:
+                with self._database.write(durable=False, publishes=False) as tx:
                     jobs.progress(tx, job["id"], number, len(ids), f"Indexing document {number + 1} of {len(ids)}")
-                    tx.after_commit(lambda: self._changed(job["id"]))
             yield document_id
 
     def _recut(self, document_id: int, interrupt: Interrupt = lambda: None) -> Recut | None:
         with self._database.read() as tx:
-            try:
-                row = documents.find(tx, document_id)
-            except NotFound:
+            row = documents.find_stored(tx, document_id)
+            if row is None:
                 return None
             document = documents.as_documents(tx, [row])[0]
             text = documents.text(tx, document_id)
             old = chunks.of_document(tx, document_id, 0, None)
-        of_text = text_passages(self._preparer, document.doc_type, document.title, text, old, interrupt)
+        of_text = text_passages(
+            self._preparer, self._sandbox, document.doc_type, document.filename, document.title, text, old, interrupt
+        )
         of_metadata = self._preparer.metadata_passages(document.metadata, document.title)
         batches = self._preparer.batches(chain(chain.from_iterable(of_text), of_metadata))
         return Recut(NewRevision(document_id, replaces=row["revision"], max_vectors=None), len(text), batches)

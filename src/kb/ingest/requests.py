@@ -3,6 +3,8 @@
 Identity: with a source path, the path is the document. Without one, a file is its bytes, and a note is its text and
 tags (other tags make another note: one agent's memory never becomes another's).
 
+A member of an archive or a mail is its path in there, whatever else has the same bytes or the same source path.
+
 A path replaces what it brought itself. What was edited in kb since is replaced only by force, and a document never
 changes from a note to a file or back.
 """
@@ -14,11 +16,13 @@ from dataclasses import asdict, dataclass
 
 from kb.core.errors import JobFailure, NotFound
 from kb.core.types import Json
-from kb.core.values import AddOptions, AddOutcome, DocType
+from kb.core.values import CONTAINERS, AddOptions, AddOutcome, DocType, LedgerEntry
 from kb.store import documents, notes
 from kb.store.backend import Row, Transaction
 
 TITLE_CHARACTERS = 200
+# In the ledger of a document from its publication until the job has read what is in it.
+UNREAD = LedgerEntry("members", "failed", "not read yet: the job that reads them has not ended; add the file again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,9 @@ class AddRequest(AddOptions):
     filename: str | None = None
     document_id: int | None = None  # read the original of this document once more: nothing is added
     ocr_pages: list[int] | None = None  # that are read by OCR even if they have text
+    parent_id: int | None = None  # the document that it was found in
+    member: str | None = None  # its path in there
+    message: str | None = None  # the mail that brought it
 
     @property
     def is_note(self) -> bool:
@@ -88,6 +95,9 @@ class Known:
 def known(tx: Transaction, request: AddRequest) -> Known | None:
     if request.document_id is not None:
         return Known(document_to_reread(tx, request.document_id, request.content_hash), same_content=True)
+    if request.parent_id is not None and request.member is not None:
+        row = documents.member(tx, request.parent_id, request.member)
+        return None if row is None else compared(tx, row, request)
     if request.source_path is not None:
         row = documents.at_path(tx, request.source_path)
         return None if row is None else compared(tx, row, request)
@@ -147,8 +157,20 @@ def edited(row: Row) -> str:
 
 def settled(found: Known, request: AddRequest) -> bool:
     """Whether the document already is what the request asks for, tags apart."""
-    if found.kept:
-        return True
+    return found.kept or (text_settled(found, request) and not lacks_members(found.row))
+
+
+def lacks_only_members(found: Known, request: AddRequest) -> bool:
+    """Whether a job ended too early: the document is there, but not everything that is in it."""
+    return text_settled(found, request) and lacks_members(found.row)
+
+
+def lacks_members(row: Row) -> bool:
+    return row["doc_type"] in CONTAINERS and any(entry == asdict(UNREAD) for entry in json.loads(row["ledger"]))
+
+
+def text_settled(found: Known, request: AddRequest) -> bool:
+    """Whether the document has the text, the title and the metadata that the request asks for."""
     title = title_for(found, request)
     metadata = json.loads(found.row["metadata"])
     return (
@@ -197,14 +219,20 @@ def tags_for(held: list[str], request: AddRequest) -> list[str]:
 
 
 def give_tags(tx: Transaction, row: Row, request: AddRequest) -> bool:
-    """Apply the tags of a request whose content is there already; return whether that changed any."""
+    """Apply the tags of a request whose content is there already, also to what is in it.
+
+    Return whether that changed any.
+    """
     held = documents.tags_of(tx, [row["id"]])[row["id"]]
     tags = tags_for(held, request)
-    if tags == held:
-        return False
-    documents.set_tags(tx, row["id"], tags)
-    documents.touch(tx, row["id"])
-    return True
+    changed = tags != held
+    if changed:
+        documents.set_tags(tx, row["id"], tags)
+        documents.touch(tx, row["id"])
+    if request.tags is not None and row["doc_type"] in CONTAINERS:
+        within = [give_tags(tx, member, request) for member in documents.members(tx, row["id"])]
+        changed = changed or any(within)
+    return changed
 
 
 def supersede(tx: Transaction, request: AddRequest, found: Known, job_id: str) -> None:

@@ -10,11 +10,14 @@ from kb.store.backend import Row
 PAGE = re.compile(r"page (\d+)")  # in a ledger
 
 
-def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None) -> AddRequest:
-    """A request for all pages, or for some; the other pages are read as before, by OCR or not."""
+def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None, message: str | None = None) -> AddRequest:
+    """A request for all pages, or for some; the other pages are read as before, by OCR or not.
+
+    `message` is the mail that brought the document.
+    """
     if row["doc_type"] == "note":
         raise InvalidRequest(f"Document {row['id']} is a note: it has no original that could be read again.")
-    if row["doc_type"] == "image" and pages == [1]:
+    if row["doc_type"] == "image" and row["media_type"] != "image/tiff" and pages == [1]:
         pages = None
     return AddRequest(
         doc_type=row["doc_type"],
@@ -24,6 +27,9 @@ def reread_request(row: Row, *, force_ocr: bool, pages: list[int] | None) -> Add
         filename=row["filename"],
         document_id=row["id"],
         force_ocr=force_ocr and pages is None,
+        parent_id=row["parent_id"],
+        member=row["member"],
+        message=message,
         ocr_pages=None if pages is None else sorted(pages_by_ocr(row, set(pages), force_ocr=force_ocr)),
     )
 

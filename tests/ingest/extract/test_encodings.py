@@ -8,7 +8,7 @@ import pytest
 from kb.core.errors import JobFailure
 from kb.ingest.extract import parts
 from kb.ingest.extract.detect import detect
-from kb.ingest.extract.encoding import decoded
+from kb.ingest.extract.encoding import Decoded, damaged, decoded
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Reading, Source, unread
 from kb.ingest.extract.wide import wide_encoding
@@ -144,6 +144,23 @@ def test_a_declaration_decides_what_bytes_alone_cannot(tmp_path: Path) -> None:
     assert part.outcome.reason == "read as ISO-8859-2, as it says"
 
 
+@pytest.mark.parametrize(("language", "encoding"), [("ru", "koi8_r"), ("ar", "cp1256")])
+def test_a_wrong_declaration_of_east_asia_spells_no_syllables(language: str, encoding: str) -> None:
+    """Most bytes are a syllable of half width as Shift-JIS."""
+    text = f'<meta charset="Shift_JIS">{SAID[language]}'
+    assert decoded(text.encode(encoding)).text == text
+    damage = b"\x81\x20"  # a place that Shift-JIS cannot read
+    assert damaged((SAID[language] * 9).encode(encoding) + damage, "cp932") is None
+    assert damaged((SAID["ja"] * 9).encode("cp932") + damage, "cp932") is not None
+
+
+def test_a_sign_at_the_end_of_a_word_is_a_letter_of_another_encoding() -> None:
+    text = '<meta charset="iso-8859-1">Naucz się, jak stworzyć prostą wersję.'
+    assert decoded(text.encode("iso8859_2")).text == text
+    formula = '<meta charset="iso-8859-1">It took 5 ± 1 s, x±1 at most, £3 and 2¼ miles.'
+    assert decoded(formula.encode("latin_1")).text == formula
+
+
 def test_a_source_declares_its_encoding_in_its_first_lines(tmp_path: Path) -> None:
     source = f"#!/usr/bin/python\n# -*- coding: cp1250 -*-\nname = 'Dvořák'\n# {ENGLISH}\n"
     (part,) = read(tmp_path, "names.py", source.encode("cp1250"))
@@ -173,6 +190,10 @@ def test_a_damaged_place_in_utf8_is_marked_and_counted() -> None:
     ("data", "why"),
     [
         (SAID["ru"].encode("cp855"), "looks like cp855"),
+        (SAID["ar"].encode("mac_arabic"), "not clear which"),
+        ("Questo comando è un alias di ls".encode("cp850"), "not clear which"),
+        ("Aquest comandament és una còpia".encode("cp850"), "not clear which"),
+        ("Het is maar één commando".encode("mac_roman"), "not clear which"),
         (bytes(range(128, 256)) * 4, "not clear which"),
         (SAID["de"].encode("utf-16")[:-1], "not valid UTF-16"),
         (SAID["de"].encode() + bytes(3), "bytes that no text has"),
@@ -182,6 +203,25 @@ def test_what_is_not_clear_fails_with_a_sentence(data: bytes, why: str) -> None:
     with pytest.raises(JobFailure, match=why) as failed:
         decoded(data)
     assert failed.value.code == "corrupt"
+
+
+def test_what_is_written_with_the_bytes_of_ascii_alone_is_not_taken_for_ascii() -> None:
+    found = decoded(f"notes: {SAID['zh']}".encode("hz"))
+    assert (found.text, found.reason) == (f"notes: {SAID['zh']}", "read as HZ (Chinese)")
+    for plain in (b"rm ~{old} ~{ab~}", b"a ~{!!~} b", b"\x1b[31mred\x1b[0m"):
+        assert decoded(plain) == Decoded(plain.decode())
+
+
+def test_a_wrong_declaration_does_not_decide_about_one_letter() -> None:
+    page = '<meta charset="iso-8859-1"><p>Zobacz dokumentację oryginalnego polecenia</p>'
+    assert decoded(page.encode("iso8859_2")).text == page
+
+
+def test_a_control_character_that_strayed_into_a_text_is_left_out(tmp_path: Path) -> None:
+    (part,) = read(tmp_path, "notes.txt", SAID["de"].encode() * 9 + b"\2end")
+    assert part.text == SAID["de"] * 9 + " end"
+    assert part.outcome.reason == "1 control character is left out"
+    assert decoded(SAID["de"].encode("cp1252") + b"\x1a\x1a").text == SAID["de"]
 
 
 def test_bytes_of_a_program_are_not_taken_for_letters_of_asia() -> None:

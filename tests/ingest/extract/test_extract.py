@@ -30,6 +30,7 @@ from made import (
 )
 
 Extract = Callable[..., list[Part]]
+STRIP_OFFSETS = 273  # the tag of a TIFF that says where its pixels are
 LOREM = "Herons stand in shallow water and wait for fish."
 
 
@@ -396,3 +397,25 @@ def test_a_picture_that_would_unpack_to_gigabytes_is_refused(fails: Callable[...
     small = bytearray(encoded(picture("x"), "GIF"))
     small[6:10] = b"\xff\xff\xff\xff"  # 65,535 pixels a side
     assert fails(bytes(small)) == "too_complex"
+
+
+def test_every_page_of_a_tiff_is_a_part(extract: Extract) -> None:
+    pages = [picture("EBB"), picture("FLOOD").convert("1"), Image.new("I;16", (90, 30), 30_000)]
+    parts = extract(encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]), "tidal_scan.tif")
+    assert [(part.name, part.anchor.page, part.total) for part in parts] == [
+        ("page 1", 1, 3),
+        ("page 2", 2, 3),
+        ("page 3", 3, 3),
+    ]
+    assert [part.text for part in parts] == ["tidal scan", "", ""]
+
+
+def test_a_damaged_page_of_a_tiff_does_not_fail_the_others(extract: Extract) -> None:
+    pages = [picture("EBB"), picture("FLOOD"), picture("MOON")]
+    data = bytearray(encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:], compression="tiff_deflate"))
+    with Image.open(io.BytesIO(data)) as scan:
+        scan.seek(1)
+        (start, *_) = scan.tag_v2[STRIP_OFFSETS]  # type: ignore[attr-defined]
+    data[start : start + 20] = bytes(20)
+    parts = extract(bytes(data), "a.tif")
+    assert ["cannot be read" in (part.outcome.reason or "") for part in parts] == [False, True, False]

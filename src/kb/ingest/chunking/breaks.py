@@ -7,11 +7,12 @@ since a text of 100 MB may have 50 million lines. `interrupt` is called all alon
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kb.core.types import Interrupt
+from kb.core.values import Symbol
 
 # The line ends of every platform and of Unicode; a form feed is one too.
 LINE_END = re.compile("\r\n|[\r\n\v\f\x85\u2028\u2029]")
@@ -72,10 +73,11 @@ class Layout:
     ranks: bytearray = field(default_factory=bytearray)  # of each of them
     levels: bytearray = field(default_factory=bytearray)  # of the section that begins there; 0 for none
     has_sentences: bool = True
-    whole: Spans = field(default_factory=Spans)  # not to be cut when it fits, and could be
+    whole: Spans = field(default_factory=Spans)  # not to be cut when it fits, and could be; one may be inside another
     verbatim: Spans = field(default_factory=Spans)  # holds no sentences
     headings: Headings = field(default_factory=Headings)
     tables: Tables = field(default_factory=Tables)
+    symbols: Sequence[Symbol] = ()
 
     def add(self, at: int, rank: Rank, level: int = 0) -> None:
         """Add a break; one at the same position as the latest replaces it."""
@@ -132,21 +134,6 @@ def text_layout(text: str, interrupt: Interrupt) -> Layout:
             blank = True
             continue
         layout.add(start, line_rank(text, start, after_blank=blank or text[start - 1 : start] == "\f"))
-        blank = False
-    return layout
-
-
-def code_layout(text: str, interrupt: Interrupt) -> Layout:
-    """Definitions at the left margin after a blank line, other blank lines, lines."""
-    layout = Layout(has_sentences=False)
-    blank = False
-    for start, end in lines(text, interrupt):
-        if is_blank(text, start, end):
-            blank = True
-            continue
-        at_margin = not text[start].isspace() and text[start] not in ")]}"
-        best = Rank.HEADING if at_margin else Rank.BLOCK
-        layout.add(start, best if blank else Rank.LINE)
         blank = False
     return layout
 

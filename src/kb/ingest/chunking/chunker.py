@@ -20,8 +20,10 @@ from itertools import pairwise
 from typing import Literal
 
 from kb.core.types import Interrupt
+from kb.core.values import Symbol
 from kb.embedding.tokenizer import Tokenizer
-from kb.ingest.chunking.breaks import Layout, code_layout, text_layout
+from kb.ingest.chunking.breaks import Layout, text_layout
+from kb.ingest.chunking.code import SymbolOutline, code_layout
 from kb.ingest.chunking.cut import cut, cut_long
 from kb.ingest.chunking.markdown import heading_title, markdown_layout, table_header
 
@@ -51,6 +53,7 @@ class Slice:
     start: int  # the passage is source[start:end]
     end: int
     heading: str | None  # the heading path, outermost first, that all of it stands under; a table's header last
+    symbol: str | None = None  # the definitions in it, of a program: their paths of names
 
 
 class Slices:
@@ -58,6 +61,7 @@ class Slices:
 
     def __init__(self, text: str, layout: Layout) -> None:
         self._outline = _Outline(text, layout)
+        self._symbols = SymbolOutline(text, layout.symbols) if layout.symbols else None
         self._starts, self._ends = array("i"), array("i")
 
     def add(self, start: int, end: int) -> None:
@@ -69,7 +73,11 @@ class Slices:
 
     def __iter__(self) -> Iterator[Slice]:
         for index, (start, end) in enumerate(zip(self._starts, self._ends, strict=True)):
-            yield Slice(index, start, end, self._outline.path(start, end))
+            if self._symbols is None:
+                yield Slice(index, start, end, self._outline.path(start, end))
+            else:
+                names, symbol = self._symbols.place(start, end)
+                yield Slice(index, start, end, SEPARATOR.join(names) or None, symbol)
 
 
 def chunk(
@@ -79,16 +87,17 @@ def chunk(
     budget: int,
     interrupt: Interrupt = lambda: None,
     skip: Sequence[tuple[int, int]] = (),
+    symbols: Sequence[Symbol] = (),
 ) -> Slices:
     """Cut a text. `interrupt` is called several times a second, and raises when the work should stop.
 
-    What lies in `skip` (in order, without overlaps) is in no passage.
+    What lies in `skip` (in order, without overlaps) is in no passage. `symbols` are the definitions in code.
     """
     text = _blanked(text, skip)
     if not text or text.isspace():
         return Slices("", Layout())
     interrupt = _paced(interrupt)
-    layout = _LAYOUTS[kind](text, interrupt)
+    layout = code_layout(text, interrupt, symbols) if symbols else _LAYOUTS[kind](text, interrupt)
     starts = array("i")
     for offsets in tokenizer.offsets_by_batch(text):
         interrupt()

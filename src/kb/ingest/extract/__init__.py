@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING
 from kb.core.errors import JobFailure
 from kb.core.values import DocType
 from kb.ingest.extract.encoded import encoded_spans
+from kb.ingest.extract.member import Member
 from kb.ingest.extract.part import Part
 from kb.ingest.extract.tools import Ocr, Source
 
 if TYPE_CHECKING:  # a process that extracts needs no chunker
     from kb.ingest.chunking.chunker import Kind
 
-__all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "load_all", "parts"]
+__all__ = ["FORMATS", "Format", "Ocr", "Part", "Source", "load_all", "members", "parts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """How one document type is read, and how its text is chunked."""
 
-    module: str  # in this package, with a function `parts(source, ocr)`
+    module: str  # in this package, with a function `parts(source, ocr)`; in `containers` also with `members(source)`
     kind: "Kind"
 
 
@@ -43,7 +44,7 @@ FORMATS: dict[DocType, Format] = {
     "svg": Format("svg", "text"),
     "markdown": Format("markdown", "markdown"),
     "text": Format("text", "text"),
-    "code": Format("text", "code"),
+    "code": Format("code", "code"),
     "odt": Format("odt", "markdown"),
     "odp": Format("odp", "markdown"),
     "ods": Format("ods", "text"),
@@ -51,17 +52,25 @@ FORMATS: dict[DocType, Format] = {
     "xlsb": Format("xlsb", "text"),
     "epub": Format("epub", "markdown"),
     "notebook": Format("notebook", "text"),
+    "conversation": Format("conversation", "markdown"),
+    "rtf": Format("rtf", "markdown"),
+    "archive": Format("containers.archive", "text"),
+    "mail": Format("containers.mail", "text"),
+    "mailbox": Format("containers.mailbox", "text"),
+    "doc": Format("doc", "markdown"),
+    "ppt": Format("ppt", "markdown"),
 }
 
-# What libraries import inside a function: `Counter.most_common`, and Pillow with the first picture of a kind.
-PILLOW = "Bmp Gif Jpeg Mpo Png Ppm Tiff WebP".split()
-LATE = ("heapq", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
+# What libraries import inside a function: `Counter.most_common`, Pillow with the first picture of a kind, `email`.
+PILLOW = "Avif Bmp Gif Jpeg Mpo Png Ppm Tiff WebP".split()
+LATE = ("heapq", "email.parser", "email.generator", *(f"PIL.{form}ImagePlugin" for form in PILLOW))
 
 
 def load_all() -> None:
     """Import every extractor with its libraries: inside the sandbox nothing can be imported later."""
     load(*(form.module for form in FORMATS.values()))
     import_module(f"{__name__}.encoding").prepare()
+    import_module(f"{__name__}.languages").load_all()
 
 
 def load(*modules: str) -> None:
@@ -88,9 +97,18 @@ def parts(doc_type: DocType, source: Source, ocr: Ocr) -> Iterator[Part]:
         raise nothing_found(textless)
 
 
+def members(doc_type: DocType, source: Source) -> Iterator[Member]:
+    """Yield the files in an archive, a mail or a mailbox."""
+    found: Iterator[Member] = import_module(f"{__name__}.{FORMATS[doc_type].module}").members(source)
+    return found
+
+
 def nothing_found(parts: list[Part]) -> JobFailure:
     """ "No text found: 12 pages, OCR off." """
-    units = Counter(part.name.split()[0] for part in parts if " " in part.name)
+    # What is read of one part in several pieces counts once.
+    units = Counter(
+        unit for unit, _ in dict.fromkeys((part.name.split()[0], part.number) for part in parts if " " in part.name)
+    )
     counted = [f"{count} {unit}{'s' if count > 1 else ''}" for unit, count in units.items()]
     failed = Counter(part.outcome for part in parts if part.outcome.state == "failed")
     if not failed:

@@ -36,6 +36,10 @@ class Archive:
     def has(self, name: str) -> bool:
         return name.lower() in self._names
 
+    def names(self, folder: str) -> list[str]:
+        """The members in a folder, and in those inside of it."""
+        return [name for name in self._zip.namelist() if name.startswith(f"{folder}/") and not name.endswith("/")]
+
     def read(self, name: str) -> bytes:
         with self._opened(name) as member:
             return member.read()

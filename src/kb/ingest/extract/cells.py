@@ -8,7 +8,7 @@ from python_calamine import CalamineError, WorksheetNotFound
 
 from kb.core.errors import JobFailure
 from kb.ingest.extract.tools import Source
-from kb.ingest.extract.workbook import filled, merged_cells, opened, shown
+from kb.ingest.extract.workbook import filled, merged_cells, no_panic, opened, shown
 
 CELL_CHARACTERS = 1000
 CUT = "…"
@@ -29,11 +29,12 @@ def window(source: Source, name: str, wanted: Window) -> list[list[str]] | None:
     if name not in workbook.sheet_names:
         return None
     try:
-        sheet = workbook.get_sheet_by_name(name)
-        left = sheet.start[1] if sheet.start else 0
-        merged = merged_cells(sheet)
-        numbered = islice(enumerate(sheet.iter_rows()), wanted.top, wanted.bottom)
-        rows = [filled([shown(value) for value in row], merged.get(number, ()), left) for number, row in numbered]
+        with no_panic():
+            sheet = workbook.get_sheet_by_name(name)
+            left = sheet.start[1] if sheet.start else 0
+            merged = merged_cells(sheet)
+            numbered = islice(enumerate(sheet.iter_rows()), wanted.top, wanted.bottom)
+            rows = [filled([shown(value) for value in row], merged.get(number, ()), left) for number, row in numbered]
     except WorksheetNotFound:
         return []  # a sheet that is a chart has no cells
     except CalamineError as error:

@@ -1,9 +1,11 @@
 """DOCX: the text in order as Markdown, with headings, tables, notes and comments where they belong.
 
-One part: a DOCX file knows no pages. Headers and footers, which stand on every page, follow once at the end.
+One part: a DOCX file knows no pages. Headers and footers, which stand on every page, follow once at the end, and then
+what OCR reads in its pictures.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lxml import etree
 
@@ -12,11 +14,12 @@ from kb.ingest.extract.hidden import MARKED, marked, separated, with_hidden, wit
 from kb.ingest.extract.numbering import Numbering
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.pictures import HeadingPath, Pictures, Shown
 from kb.ingest.extract.styles import Styles
 from kb.ingest.extract.tables import markdown_table
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source
-from kb.ingest.extract.xml import attribute, child_value, local
+from kb.ingest.extract.xml import attribute, child_value, local, relation_id
 
 # Text that is not there: deleted, moved away, a field's formula, a second copy for old programs.
 SKIPPED = {"del", "moveFrom", "instrText", "delText", "Fallback", "pPr", "rPr", "sectPr", "tblPr", "tcPr", "trPr"}
@@ -29,7 +32,7 @@ MAX_SPAN = 64  # columns
 NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
 
 
-def parts(source: Source, _: Ocr) -> Iterator[Part]:
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     package = Package(source)
     name = package.main()
     body = Body(package, name)
@@ -38,6 +41,9 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     outcome = Outcome() if text else EMPTY
     part = Part("text", text, outcome=outcome, title=package.title or body.title, metadata=package.metadata)
     yield from with_hidden(part, hidden)
+    pictures = Pictures(package, ocr)
+    yield from pictures.on(part, body.pictures)
+    yield from pictures.elsewhere(package.pictures())
 
 
 class Body:
@@ -46,10 +52,13 @@ class Body:
         self._name = name
         self.title: str | None = None  # the first paragraph that looks like one
         self.ways: set[str] = set()  # in which text is hidden
+        self.pictures: list[Shown] = []
+        self._headings = HeadingPath()
         self._styles = Styles(package, name)
         self._numbering = Numbering(package, name)
         self._paragraph_style = ""
         self._notes = {kind: self._read_notes(kind) for kind in NOTES.values()}
+        self._relations = package.relations(name)
 
     def blocks(self, element: etree._Element) -> Iterator[str]:
         """Paragraphs and tables, in order, however deeply they are wrapped."""
@@ -65,7 +74,9 @@ class Body:
     def surroundings(self) -> Iterator[str]:
         """Headers and footers, each text once, and what charts and diagrams say."""
         seen = set()
+        self._headings = HeadingPath()
         for name in self._package.related(self._name, "header", "footer"):
+            self._relations = self._package.relations(name)
             for block in self.blocks(self._package.xml(name)):
                 if block not in seen:
                     seen.add(block)
@@ -88,7 +99,9 @@ class Body:
         label = self._numbering.label(*item) if item else ""
         if level:
             self.title = self.title or MARKED.sub("", text).strip() or None
-            return " ".join(filter(None, ["#" * level, label.rstrip("-"), *text.split()]))
+            heading = " ".join(filter(None, [label.rstrip("-"), *text.split()]))
+            self._headings.enter(level, MARKED.sub("", heading).strip())
+            return f"{'#' * level} {heading}"
         return f"{label} {text}" if label else text
 
     def _runs(self, element: etree._Element, notes: list[str], boxes: list[etree._Element]) -> Iterator[str]:
@@ -98,7 +111,9 @@ class Body:
                 yield without_marks(child.text or "")
             elif kind == "r" and (way := self._styles.way_hidden(child, self._paragraph_style)):
                 self.ways.add(way)
+                before = len(self.pictures)
                 yield marked("".join(self._runs(child, notes, boxes)))
+                self.pictures[before:] = [replace(one, hidden=True) for one in self.pictures[before:]]
             elif kind in CHARACTERS:
                 yield CHARACTERS[kind]
             elif kind == "txbxContent":
@@ -107,10 +122,16 @@ class Body:
                 notes.append(self._notes[NOTES[kind]].pop(attribute(child, "id") or "", ""))
             elif kind == "docPr":
                 yield from alt_texts(child)
+            elif kind in ("blip", "imagedata"):
+                self._picture(attribute(child, "embed") or relation_id(child))
             elif kind not in SKIPPED:
                 yield BEFORE.get(kind, "")
                 yield from self._runs(child, notes, boxes)
                 yield AFTER.get(kind, "")
+
+    def _picture(self, relation: str) -> None:
+        if (found := self._relations.get(relation)) and self._package.has(found.target):
+            self.pictures.append(Shown(found.target, str(self._headings) or None))
 
     def _table(self, element: etree._Element) -> str:
         rows: list[list[str]] = []
@@ -128,6 +149,7 @@ class Body:
         """Notes by id; separators have no text."""
         found: dict[str, str] = {}
         for name in self._package.related(self._name, kind):
+            self._relations = self._package.relations(name)
             for note in self._package.xml(name):
                 author = attribute(note, "author")
                 blocks = (tidy("".join(self._runs(paragraph, [], []))) for paragraph in note.iter("{*}p"))

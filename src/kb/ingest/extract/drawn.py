@@ -8,7 +8,6 @@ import pypdfium2
 from kb.core.errors import JobFailure
 from kb.ingest.extract import image
 from kb.ingest.extract.pdf import laid_open
-from kb.ingest.extract.tools import Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,18 +39,17 @@ def page_of_pdf(document: pypdfium2.PdfDocument, index: int, width: int) -> byte
         page.close()
 
 
-def picture(source: Source, width: int) -> bytes:
+def picture(opened: "Image", width: int) -> bytes:
     """A picture as a JPEG: upright, on white; never larger than it is."""
-    with image.opened(source) as opened:
-        across, down = image.upright_size(opened)
-        width = min(width, across)
-        height = max(1, round(width * down / across))
-        shrunk = min((MAX_PIXELS / (width * height)) ** 0.5, MAX_SIDE / height)
-        if shrunk < 1:
-            width = max(1, int(width * shrunk))
-            height = min(MAX_SIDE, max(1, round(width * down / across)))
-        drawn = image.upright(opened, width * height * 4, "RGB")
-        return encoded(drawn.resize((width, height), reducing_gap=2.0))
+    across, down = image.upright_size(opened)
+    width = min(width, across)
+    height = max(1, round(width * down / across))
+    shrunk = min((MAX_PIXELS / (width * height)) ** 0.5, MAX_SIDE / height)
+    if shrunk < 1:
+        width = max(1, int(width * shrunk))
+        height = min(MAX_SIDE, max(1, round(width * down / across)))
+    drawn = image.upright(opened, width * height * 4, "RGB")
+    return encoded(drawn.resize((width, height), reducing_gap=2.0))
 
 
 def encoded(picture: "Image") -> bytes:

@@ -15,7 +15,7 @@ from functools import cache
 import chardet
 
 from kb.core.errors import JobFailure
-from kb.ingest.extract.detect import BOMS, NEVER_IN_TEXT
+from kb.ingest.extract.detect import BOMS, END_OF_DOS, NEVER_IN_TEXT, strays
 from kb.ingest.extract.wide import wide_encoding
 
 # What is read, and how the ledger calls it.
@@ -47,6 +47,7 @@ NAMES = {
     "euc_jp": "EUC-JP",
     "cp949": "EUC-KR",
     "iso2022_jp_2": "ISO-2022-JP",
+    "hz": "HZ (Chinese)",
     "utf-16-le": "UTF-16",
     "utf-16-be": "UTF-16",
     "utf-32-le": "UTF-32",
@@ -71,8 +72,10 @@ LARGER = {
     "euc_kr": ("cp949",),
     "iso2022_jp": ("iso2022_jp_2",),
 }
-ESCAPED = "iso2022_jp_2"  # ASCII bytes, with sequences that begin with an escape
+# Written with the bytes of ASCII, and what the other characters begin with.
+ESCAPED = {"iso2022_jp_2": b"\x1b$", "hz": b"~{"}
 MANY_BYTES = ("gb18030", "cp950", "big5hkscs", "cp932", "euc_jp", "cp949")
+SELDOM = ("iso8859-16",)  # comes behind those that are nearly as likely: hardly a file is written in it
 OF_LATIN = ("cp1252", "iso8859-15", "cp1250", "iso8859-2", "iso8859-16", "cp1254", "cp1257")
 DECLARATIONS = (
     re.compile(rb"\A\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
@@ -87,17 +90,26 @@ FEW = 5  # characters beyond ASCII, which can be anything
 WEAK = 0.03  # a score that says little: of a few words
 NEAR = 0.9  # of the best score: as likely as that
 AGREES = 0.995  # of the best score: nothing in the bytes speaks for another than what the file declares
+POSSIBLE = 0.5  # of the best score: of a few letters, the declaration may be right
 RARE = 200  # characters to each place that is damaged
+WIDE = "WF"  # how Unicode calls the width of the characters of East Asia
+MOSTLY = 0.8
 PLAIN = re.compile(rb"[A-Za-z]+")
 PAIR = re.compile(rb"[\x80-\xff]{2}")
 HIGH = re.compile(rb"[\x80-\xff]")
 C1 = re.compile(r"[\x80-\x9f]")
 FOREIGN = re.compile(r"[^\x00-\x7f]")
 JUDGED = 200_000  # characters of a reading that are looked at
+NO_ENDS = frozenset("±¿¡¦¬¯¼¾£")  # signs that end no word; in encodings of Central Europe they are letters
+NO_WORDS = frozenset(
+    "ŠšŽž"
+)  # neither words nor doubled, but where DOS has the "è" of Italian, and Mac the "é" of Dutch
+CLOSED = frozenset("‘’")  # what a quotation ends with that begins with a "‚", where DOS has the "é"
 JOINERS = frozenset("’‘·‐‑–—…")  # signs that stand in words
 ODD = 0.08  # of the characters beyond ASCII that may stand oddly: names of products, formulas
 LEAST = 0.05  # what an apostrophe counts that begins a word: it may be right
 LATIN = ("LATIN", "MICRO", "FEMININE", "MASCULINE")  # what stands beside ASCII letters in a word, by its name
+SPACED = bytes.maketrans(NEVER_IN_TEXT, b" " * len(NEVER_IN_TEXT))
 CONVERT = "Convert it to UTF-8 and add it again."
 
 
@@ -117,18 +129,22 @@ def prepare() -> None:
         ranked(text.encode(encoding))
 
 
-def decoded(data: bytes) -> Decoded:
-    """The text of a file. Raises JobFailure if no encoding fits or it is not clear which."""
+def decoded(data: bytes, said: str | None = None) -> Decoded:
+    """The text of a file. Raises JobFailure if no encoding fits or it is not clear which.
+
+    `said` is the encoding that stands beside it, as in a mail.
+    """
     for bom, encoding in BOMS:
         if data.startswith(bom):
             return by_mark(data, encoding)
     if data.translate(None, NEVER_IN_TEXT) != data:
-        return without_mark(data)
+        return strayed(data) or without_mark(data)
+    data = data.rstrip(END_OF_DOS)
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return damaged_utf8(data) or older(data)
-    return (escaped(data) if "\x1b" in text else None) or Decoded(text)
+        return damaged_utf8(data) or older(data, said or declared(data))
+    return escaped(data) or Decoded(text)
 
 
 def by_mark(data: bytes, encoding: str) -> Decoded:
@@ -140,6 +156,14 @@ def by_mark(data: bytes, encoding: str) -> Decoded:
             "corrupt", f"The file says it is {name}, but it is not valid {name}. Was it cut or damaged?"
         ) from None
     return Decoded(text, None if name == "UTF-8" else f"read as {name}")
+
+
+def strayed(data: bytes) -> Decoded | None:
+    """UTF-8 with a control character here and there, which becomes a space."""
+    count = strays(data)
+    text = strictly(data.translate(SPACED), "utf-8") if count else None
+    characters = "1 control character is" if count == 1 else f"{count} control characters are"
+    return None if text is None else Decoded(text, f"{characters} left out")
 
 
 def without_mark(data: bytes) -> Decoded:
@@ -158,9 +182,16 @@ def without_mark(data: bytes) -> Decoded:
 
 
 def escaped(data: bytes) -> Decoded | None:
-    """ISO-2022-JP: a terminal's colours begin with an escape, too, but are none of its sequences."""
-    text = strictly(data, ESCAPED) if b"\x1b$" in data else None
-    return Decoded(text, f"read as {NAMES[ESCAPED]}") if text else None
+    """Text with sequences that stand for other characters. Colours of a terminal and signs in a program are none."""
+    for encoding, begin in ESCAPED.items():
+        text = strictly(data, encoding) if begin in data and data.isascii() else None
+        if (
+            text
+            and begin.decode() not in text
+            and any(character.isalpha() and is_wide(character) for character in text)
+        ):
+            return Decoded(text, f"read as {NAMES[encoding]}")
+    return None
 
 
 def damaged_utf8(data: bytes) -> Decoded | None:
@@ -177,11 +208,10 @@ def places(count: int) -> str:
     return "1 place" if count == 1 else f"{count} places"
 
 
-def older(data: bytes) -> Decoded:
-    """Text of an encoding that knows the characters of some languages only."""
+def older(data: bytes, said: str | None) -> Decoded:
+    """Text of an encoding that knows the characters of some languages only; `said` is the one that it declares."""
     scores = ranked(sample(data))
     best = max(scores.values(), default=0.0)
-    said = declared(data)
     guess = [encoding for encoding, score in scores.items() if score >= NEAR * best]
     for encoding in larger(said) if said else ():
         if agrees(data, encoding, scores, best):
@@ -194,7 +224,7 @@ def older(data: bytes) -> Decoded:
     elif "cp1252" in guess:  # by far the most frequent: what is only as likely stands behind it
         guess = [*western(data, guess), *guess]
     looks = ""
-    for encoding in guess:
+    for encoding in sorted(guess, key=SELDOM.__contains__):
         if encoding not in NAMES:  # those behind it are less likely
             looks = f" It looks like {encoding}, which is not read."
             break
@@ -214,7 +244,7 @@ def agrees(data: bytes, said: str, scores: dict[str, float], best: float) -> boo
     few = said in OF_LATIN and (foreign < FEW or foreign * 100 < len(text))  # the letters tell little then
     likeliest = strictly(data, next(iter(scores), said))
     as_good = likeliest is None or oddities(text) <= oddities(likeliest)
-    return as_good and (few or scores.get(said, 0.0) >= AGREES * best)
+    return as_good and scores.get(said, 0.0) >= (POSSIBLE if few else AGREES) * best
 
 
 def mostly_ascii(data: bytes) -> bool:
@@ -289,11 +319,12 @@ def fitting(data: bytes, encoding: str) -> str | None:
 
 
 def damaged(data: bytes, encoding: str) -> Decoded | None:
-    """Text in the encoding that it declares, with a damaged place here and there."""
+    """Text in the encoding of East Asia that it declares, with a damaged place here and there."""
     text = data.decode(encoding, "replace")
-    marks = text.count("\ufffd")
-    if marks * RARE > sum(1 for _ in FOREIGN.finditer(text)):
-        return None
+    marks, foreign = text.count("\ufffd"), FOREIGN.findall(text[:JUDGED])
+    wide = sum(map(is_wide, foreign))
+    if not 0 < marks * RARE <= sum(1 for _ in FOREIGN.finditer(text)) or wide < MOSTLY * len(foreign):
+        return None  # as Shift-JIS, Russian and Arabic spell syllables of half width
     return Decoded(text, f"read as {NAMES[encoding]}, as it says; {places(marks)} that cannot be read became �")
 
 
@@ -316,9 +347,14 @@ def oddities(text: str) -> float:
             begins = at == "¶" or (kind == "No" and not before.isdigit())  # "½il": a letter of another encoding
             odd += begins or (cased(before) and at not in JOINERS)
             odd += LEAST if at == "’" and not before.isalnum() else 0
+            odd += at == "‚" and CLOSED.isdisjoint(text)
+        elif at in NO_ENDS and before.islower() and not after.isalnum():
+            odd += 1
         elif kind[0] == "L":
             odd += kind == "Lu" and before.islower() and not after.isupper()
             odd += ascii_letter(before + after) and not latin(at)
+            odd += accented(at) and any(character.isalpha() and not latin(character) for character in before + after)
+            odd += at in NO_WORDS and (after == at or (before + after).isspace())
     return odd / max(foreign, 1)
 
 
@@ -332,8 +368,18 @@ def ascii_letter(around: str) -> bool:
 
 
 @cache
+def accented(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("LATIN")
+
+
+@cache
 def latin(character: str) -> bool:
-    return unicodedata.name(character, "").startswith(LATIN) or unicodedata.east_asian_width(character) in "WF"
+    return unicodedata.name(character, "").startswith(LATIN) or is_wide(character)
+
+
+@cache
+def is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in WIDE
 
 
 def neighbours(text: str) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,6 @@
-"""EPUB: the chapters of a book in the order in which it is read, each as Markdown under its title."""
+"""EPUB: the chapters of a book in the order in which it is read, each as Markdown under its title; after
+each page what OCR reads in its pictures.
+"""
 
 import posixpath
 import re
@@ -6,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from html import unescape
 from itertools import islice
 from urllib.parse import unquote
 
@@ -15,9 +18,12 @@ from kb.core.errors import JobFailure
 from kb.core.types import Json
 from kb.core.values import Anchor
 from kb.ingest.extract.archive import Archive
+from kb.ingest.extract.encoding import decoded
 from kb.ingest.extract.html import page_parts
 from kb.ingest.extract.part import EMPTY, Outcome, Part
-from kb.ingest.extract.tidy import detail, real_title
+from kb.ingest.extract.pictures import Pictures, Shown
+from kb.ingest.extract.tidy import detail
+from kb.ingest.extract.titles import real_title
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, local
 
@@ -35,11 +41,14 @@ NAMED = re.compile(r"<[A-Za-z][^<>]*?\s(?:id|name)\s*=\s*[\"']([^\"'<>]+)[\"']")
 START, END = "\ufdd2", "\ufdd3"
 MARK = re.compile(f"{START}(\\d+){END}")
 MARKS = str.maketrans("", "", START + END)
+PICTURE = re.compile(
+    MARK.pattern + r"|<(?:img|(?:svg:)?image)\s[^<>]*?(?:src|href)\s*=\s*[\"']([^\"'<>]+)", re.IGNORECASE
+)
 
 Entries = dict[str, dict[str, str]]  # the titles in the table of contents, by page and by place in it
 
 
-def parts(source: Source, _: Ocr) -> Iterator[Part]:
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     book = Archive(source)
     refuse_encrypted(book)
     main = main_member(book)
@@ -49,17 +58,24 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     items = [listed[name] for name in order if name in listed]
     entries = contents(book, main, package)
     about = partial(Part, title=title_of(package), metadata=metadata_of(package), total=len(items))
+    pictures = Pictures(book, ocr)
     chapter = ""
     for number, item in enumerate(items, 1):
         member = target(main, attribute(item, "href"))
         titles = entries.get(member, {})
         chapter = titles.get("") or chapter or str(number)
         kind = attribute(item, "media-type") or ""
+        begun = chapter
         for title, part in chapters(book, member, kind, titles, chapter):
             chapter = title
             name = f"chapter {title}{part.name.removeprefix('text')}"
             where = Anchor(chapter=title)
             yield about(name, part.text, where, part.outcome, number=number, hidden=part.hidden)
+        for title, members in page_pictures(book, member, kind, titles, begun):
+            page = about(f"chapter {title}", "", Anchor(chapter=title), number=number)
+            yield from pictures.on(page, [Shown(name) for name in members])
+    images = (item for item in listed.values() if (attribute(item, "media-type") or "").startswith("image/"))
+    yield from pictures.elsewhere(filter(book.has, (target(main, attribute(item, "href")) for item in images)))
 
 
 def chapters(book: Archive, member: str, kind: str, titles: dict[str, str], chapter: str) -> Iterator[tuple[str, Part]]:
@@ -70,10 +86,9 @@ def chapters(book: Archive, member: str, kind: str, titles: dict[str, str], chap
         )
         yield chapter, Part("", "", outcome=Outcome("failed", reason, "corrupt"))
         return
-    names = {place: number for number, place in enumerate(titles) if place}
     said = list(titles.values())
     try:
-        found = list(page_parts(book.read(member), partial(prepared, names=names)))
+        found = list(page_parts(book.read(member), partial(prepared, names=places(titles))))
     except JobFailure as failure:
         if failure.code != "corrupt":
             raise
@@ -82,6 +97,30 @@ def chapters(book: Archive, member: str, kind: str, titles: dict[str, str], chap
     for part in found:
         for title, text in list(divided(part.text, said, chapter)) or [(chapter, "")]:
             yield title, replace(part, text=text, outcome=part.outcome if text else EMPTY)
+
+
+def page_pictures(
+    book: Archive, member: str, kind: str, titles: dict[str, str], chapter: str
+) -> Iterator[tuple[str, list[str]]]:
+    """The pictures of a page, by the title of the chapter that they stand in."""
+    if not book.has(member) or kind not in PAGES:
+        return
+    try:
+        page = prepared(decoded(book.read(member)).text, places(titles))
+    except JobFailure:
+        return  # the ledger says so of the page
+    found: dict[str, list[str]] = {}
+    for tag in PICTURE.finditer(page):
+        if tag[1]:
+            chapter = list(titles.values())[int(tag[1])]
+        elif book.has(name := target(member, unescape(tag[2]))):
+            found.setdefault(chapter, []).append(name)
+    yield from found.items()
+
+
+def places(titles: dict[str, str]) -> dict[str, int]:
+    """The numbers of the chapters that begin inside of a page, by the names of their places."""
+    return {place: number for number, place in enumerate(titles) if place}
 
 
 def prepared(page: str, names: dict[str, int]) -> str:

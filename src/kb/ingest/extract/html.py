@@ -8,9 +8,12 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
 from kb.core.errors import JobFailure
 from kb.core.types import Json
+from kb.ingest.extract.detect import narrow, suffix_of
 from kb.ingest.extract.encoding import decoded
 from kb.ingest.extract.hidden import with_hidden
 from kb.ingest.extract.html_hidden import without_hidden
+from kb.ingest.extract.mails import is_saved_page
+from kb.ingest.extract.mhtml import saved_page
 from kb.ingest.extract.part import EMPTY, Outcome, Part
 from kb.ingest.extract.tidy import detail
 from kb.ingest.extract.tools import Ocr, Source
@@ -27,13 +30,21 @@ OPTIONS = ConversionOptions(
 
 
 def parts(source: Source, _: Ocr) -> Iterator[Part]:
-    yield from page_parts(source.read_bytes())
+    data = source.read_bytes()
+    saved = narrow(data)
+    is_saved = is_saved_page(saved, suffix_of(source.name))
+    yield from text_parts(*saved_page(saved)) if is_saved else page_parts(data)
 
 
 def page_parts(data: bytes, prepared: Callable[[str], str] = str) -> Iterator[Part]:
     """The text of a page, and what is hidden in it; `prepared` puts the page right before it is read."""
     found = decoded(data)
-    shown, hidden = without_hidden(prepared(found.text))
+    yield from text_parts(prepared(found.text), found.reason)
+
+
+def text_parts(html: str, reason: str | None) -> Iterator[Part]:
+    """The same for a page whose encoding is known; `reason` is what the ledger says about it."""
+    shown, hidden = without_hidden(html)
     page = convert(shown, OPTIONS)
     if page.warnings:  # beyond some depth of nesting, text would be missing
         raise JobFailure("too_complex", f"The page cannot be read whole: {page.warnings[0].message}")
@@ -42,7 +53,7 @@ def page_parts(data: bytes, prepared: Callable[[str], str] = str) -> Iterator[Pa
     part = Part(
         "text",
         text,
-        outcome=Outcome("ok", found.reason) if text else EMPTY,
+        outcome=Outcome("ok", reason) if text else EMPTY,
         title=detail(about.title) or None if about else None,
         metadata=details(about) if about else {},
     )

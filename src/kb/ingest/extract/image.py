@@ -1,23 +1,41 @@
-"""JPG, PNG, WebP, GIF and BMP: what can be read in the picture, and what its maker wrote about it.
+"""JPG, PNG, WebP, GIF, BMP, AVIF and TIFF: what can be read in the picture, and what its maker wrote about it.
 
-A picture without any text can still be found by its name: that is the one passage it has then.
+A picture without any text can still be found by its name: that is the one passage it has then. A TIFF has pages.
 """
 
 import re
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
+from typing import BinaryIO, cast
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from kb.core.errors import JobFailure
+from kb.core.values import Anchor
 from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tidy import tidy
 from kb.ingest.extract.tools import Ocr, Source
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP")
-ANIMATED = ("GIF", "WEBP")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
+ANIMATED = ("GIF", "WEBP", "AVIF")
+PAGED = "TIFF"
+MAX_PAGES = 5000
+# What Pillow raises over a damaged picture, depending on where it notices.
+BROKEN = (
+    UnidentifiedImageError,
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    KeyError,
+    EOFError,
+    struct.error,
+    ZeroDivisionError,
+)
+WIDE = ("I", "F")  # modes with more shades than a byte has begin like this
 MAX_PIXELS = 120_000_000  # unpacked, they must fit into the memory that is allowed
 OCR_PIXELS = 12_000_000  # a larger picture is made smaller before it is read
 EXIF_TEXTS = (ExifTags.Base.ImageDescription, ExifTags.Base.XPTitle, ExifTags.Base.XPSubject, ExifTags.Base.XPComment)
@@ -30,34 +48,75 @@ APART = re.compile(r"[\W_]+")  # in a name
 
 
 def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
-    with opened(source) as picture:
-        told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]
-        width, height = upright_size(picture)
-        gray = upright(picture)
-        found = ocr.read(gray)
-        frames = getattr(picture, "n_frames", 1) if picture.format in ANIMATED else 1
     name = APART.sub(" ", PurePath(source.name).stem).strip()
-    text = "\n\n".join([*told, found.text] if found.text else [name, *told])
-    lines = found.boxes(len(text) - len(found.text), width / gray.width, width, height)
-    outcome = NOTHING_READ if found.outcome.state == "empty" else found.outcome
+    with opened(source.open()) as picture:
+        told = [text for text in dict.fromkeys(map(tidy, descriptions(picture))) if text]
+        first = read(picture, ocr, name, told)
+        if picture.format == PAGED:
+            yield from pages(picture, ocr, first, page_count(picture))
+            return
+        frames = getattr(picture, "n_frames", 1) if picture.format in ANIMATED else 1
     if frames > 1:
-        first = f"the first of its {frames} pictures is read"
-        outcome = replace(outcome, reason="; ".join(filter(None, (first, outcome.reason))))
-    yield Part("image", text, outcome=outcome, lines=lines)
+        reason = "; ".join(filter(None, (f"the first of its {frames} pictures is read", first.outcome.reason)))
+        first = replace(first, outcome=replace(first.outcome, reason=reason))
+    yield first
+
+
+def pages(picture: Image.Image, ocr: Ocr, first: Part, total: int) -> Iterator[Part]:
+    """The pages of a TIFF; `first` is what the first one says. A damaged page does not fail the others."""
+    if total > MAX_PAGES:
+        raise JobFailure("too_complex", f"The file has {total} pages.")
+    yield replace(first, name="page 1", anchor=Anchor(page=1), total=total)
+    for number in range(2, total + 1):
+        try:
+            turn_to(picture, number)
+            part = read(picture, ocr, "", [])
+        except (*BROKEN, JobFailure) as error:
+            part = Part("", "", outcome=Outcome("failed", f"the page cannot be read: {str(error)[:200]}", "corrupt"))
+        yield replace(part, name=f"page {number}", anchor=Anchor(page=number), number=number, total=total)
+
+
+def read(picture: Image.Image, ocr: Ocr, name: str, told: list[str]) -> Part:
+    """What can be read in a picture, with what its maker wrote about it; else its name."""
+    width, height = upright_size(picture)
+    gray = upright(picture)
+    found = ocr.read(gray)
+    text = "\n\n".join([*told, found.text] if found.text else filter(None, [name, *told]))
+    lines = found.boxes(len(text) - len(found.text), width / gray.width, width, height)
+    outcome = NOTHING_READ if text and found.outcome.state == "empty" else found.outcome
+    return Part("image", text, outcome=outcome, lines=lines)
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[Image.Image]:
+def opened(file: BinaryIO) -> Iterator[Image.Image]:
     """The picture, not unpacked yet. What goes wrong with it inside is a failure that says so."""
     try:
-        with Image.open(source.open(), formats=FORMATS) as picture:
-            if picture.width * picture.height > MAX_PIXELS:
-                raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
+        with Image.open(file, formats=FORMATS) as picture:
+            refuse_large(picture)
             yield picture
     except Image.DecompressionBombError as error:
         raise JobFailure("too_complex", f"The picture is too large: {error}") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+    except BROKEN as error:
         raise JobFailure("corrupt", f"The picture is cut off or damaged: {error}") from None
+
+
+def page_count(picture: Image.Image) -> int:
+    return getattr(picture, "n_frames", 1) if picture.format == PAGED else 1
+
+
+def turn_to(picture: Image.Image, page: int) -> bool:
+    """Go to a page, from 1; return whether there is such a one."""
+    if page != 1 and page > page_count(picture):
+        return False
+    if page != 1:
+        picture.seek(page - 1)
+        refuse_large(picture)
+    return True
+
+
+def refuse_large(picture: Image.Image) -> None:
+    if picture.width * picture.height > MAX_PIXELS:
+        raise JobFailure("too_complex", f"The picture has {picture.width} × {picture.height} pixels.")
 
 
 def upright(picture: Image.Image, pixels: int = OCR_PIXELS, mode: str = "L") -> Image.Image:
@@ -79,6 +138,10 @@ def upright_size(picture: Image.Image) -> tuple[int, int]:
 
 def on_white(picture: Image.Image, mode: str) -> Image.Image:
     """Letters on a transparent ground would vanish in black."""
+    if picture.mode.startswith(WIDE):
+        picture = spread(picture)
+    elif picture.mode == "LAB":
+        picture = picture.getchannel("L")
     if "A" not in picture.getbands() and "transparency" not in picture.info:
         return picture.convert(mode)
     coloured = picture.convert("RGBA")
@@ -86,6 +149,14 @@ def on_white(picture: Image.Image, mode: str) -> Image.Image:
     ground.alpha_composite(coloured)
     ground.info = picture.info
     return ground.convert(mode)
+
+
+def spread(picture: Image.Image) -> Image.Image:
+    """A picture of more shades than a byte has, from the darkest to the lightest that it uses."""
+    shades = picture.convert("F" if picture.mode == "F" else "I").convert("F")
+    lowest, highest = cast(tuple[float, float], shades.getextrema())  # of its only band
+    scale = 255 / ((highest - lowest) or 1)
+    return shades.point(lambda shade: shade * scale - lowest * scale)
 
 
 def descriptions(picture: Image.Image) -> Iterator[str]:

@@ -1,27 +1,32 @@
-"""ODP: a part for every slide, as Markdown: its title, its texts and tables, its notes and comments."""
+"""ODP: a part for every slide, as Markdown: its title, its texts and tables, its notes and comments;
+after each of them what OCR reads in its pictures.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lxml import etree
 
 from kb.core.errors import JobFailure
 from kb.core.values import Anchor
-from kb.ingest.extract.opendocument import OpenDocument, blocks
+from kb.ingest.extract.opendocument import PICTURES, OpenDocument, blocks
 from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.pictures import Pictures
 from kb.ingest.extract.tools import Ocr, Source
 from kb.ingest.extract.xml import attribute, local
 
 
-def parts(source: Source, _: Ocr) -> Iterator[Part]:
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     document = OpenDocument(source)
     slides = list(document.body().iterchildren("{*}page"))
     if not slides:
         raise JobFailure("no_text", "No text found: the presentation has no slides.")
     title = document.title
+    pictures = Pictures(document, ocr)
     for number, slide in enumerate(slides, 1):
         heading, text = slide_text(slide)
         title = title or heading
-        yield Part(
+        part = Part(
             name=f"slide {number}",
             text=text,
             anchor=Anchor(slide=number),
@@ -31,6 +36,9 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             number=number,
             total=len(slides),
         )
+        yield part
+        yield from pictures.on(part, [replace(shown, heading=heading) for shown in document.pictures(slide)])
+    yield from pictures.elsewhere(document.names(PICTURES))
 
 
 def slide_text(slide: etree._Element) -> tuple[str | None, str]:

@@ -9,7 +9,8 @@ from kb.core.errors import JobFailure
 from kb.core.types import Json
 from kb.ingest.extract.archive import Archive
 from kb.ingest.extract.detect import OLE
-from kb.ingest.extract.tidy import detail, real_title
+from kb.ingest.extract.tidy import detail
+from kb.ingest.extract.titles import real_title
 from kb.ingest.extract.tools import Source
 from kb.ingest.extract.xml import attribute, local
 
@@ -46,6 +47,10 @@ class Package(Archive):
         for relation in self.relations(name).values():
             if relation.kind in kinds and self.has(relation.target):
                 yield relation.target
+
+    def pictures(self) -> list[str]:
+        """The members that are pictures, of all parts."""
+        return self.names(posixpath.join(posixpath.dirname(self.main()), "media"))
 
     def main(self) -> str:
         """The part that everything starts from."""

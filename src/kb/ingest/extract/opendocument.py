@@ -1,5 +1,6 @@
 """The files of OpenDocument: a ZIP archive with the text in one member, and what the file says of itself in another."""
 
+import posixpath
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -8,8 +9,10 @@ from lxml import etree
 from kb.core.errors import JobFailure
 from kb.core.types import Json
 from kb.ingest.extract.archive import Archive
+from kb.ingest.extract.pictures import HeadingPath, Shown, kind_of
 from kb.ingest.extract.tables import markdown_table
-from kb.ingest.extract.tidy import detail, one_line, real_title, tidy
+from kb.ingest.extract.tidy import detail, one_line, tidy
+from kb.ingest.extract.titles import real_title
 from kb.ingest.extract.tools import Source
 from kb.ingest.extract.xml import attribute, local
 
@@ -32,6 +35,8 @@ SKIPPED = (
 )
 DRAWING = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 NOTES = ("note", "annotation")
+PICTURES = "Pictures"  # the folder that they are in
+VECTORS = ("svg", "svm", "emf", "wmf")  # a second copy of a picture, of the shapes that it was drawn with
 
 
 class OpenDocument(Archive):
@@ -52,6 +57,17 @@ class OpenDocument(Archive):
         root = self.xml(STYLES) if self.has(STYLES) else etree.Element("none")
         found = (block for margin in root.iter("{*}header", "{*}footer") for block in blocks(margin))
         yield from dict.fromkeys(found)
+
+    def pictures(self, element: etree._Element) -> Iterator[Shown]:
+        """The pictures inside of an element, in order, each under its headings; none of a table that is text."""
+        headings = HeadingPath()
+        for found in element.iter("{*}h", "{*}frame"):
+            if local(found) == "h":
+                headings.enter(level_of(found), one_line("".join(runs(found, []))))
+            elif found.find("{*}table") is None and next(found.iterancestors("{*}tracked-changes"), None) is None:
+                copies = [posixpath.normpath(attribute(one, "href") or "") for one in found.iterchildren("{*}image")]
+                held = sorted(filter(self.has, copies), key=lambda name: kind_of(name) in VECTORS)
+                yield from (Shown(name, str(headings) or None) for name in held[:1])
 
     @cached_property
     def _details(self) -> list[tuple[str, str]]:
@@ -95,8 +111,7 @@ def paragraph(element: etree._Element) -> Iterator[str]:
     apart: list[etree._Element] = []
     text = tidy("".join(runs(element, apart)))
     if text and local(element) == "h":
-        level = attribute(element, "outline-level") or "1"
-        yield f"{'#' * min(int(level) if level.isdigit() else 1, MAX_LEVEL)} {' '.join(text.split())}"
+        yield f"{'#' * level_of(element)} {' '.join(text.split())}"
     elif text:
         yield text
     for frame in apart:
@@ -104,6 +119,11 @@ def paragraph(element: etree._Element) -> Iterator[str]:
             yield note_text(frame)
         else:
             yield from blocks(frame)
+
+
+def level_of(heading: etree._Element) -> int:
+    level = attribute(heading, "outline-level") or "1"
+    return min(int(level) if level.isdigit() else 1, MAX_LEVEL)
 
 
 def runs(element: etree._Element, apart: list[etree._Element]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 
 from kb.core.types import Json
-from kb.core.values import Anchor, FailureCode, LedgerState, LineBoxes
+from kb.core.values import Anchor, FailureCode, LedgerState, LineBoxes, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Part:
     hidden: bool = False  # a reader of the file does not see this text
     encoded: list[tuple[int, int]] = field(default_factory=list)  # where bytes stand in the text that are not indexed
     lines: LineBoxes | None = None  # where they stand, of a part that was read by OCR
+    symbols: list[Symbol] = field(default_factory=list)  # the definitions in a program, outer ones before inner ones
 
     def message(self) -> Json:
         """Everything but the text, as JSON."""

@@ -1,11 +1,10 @@
 """PDF: a part for every page, its text as it stands on the page, or read from the scan that it is."""
 
-import ctypes
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -16,8 +15,10 @@ from kb.core.values import Anchor, LineBoxes
 from kb.ingest.extract.hidden import Hidden, with_hidden
 from kb.ingest.extract.pageheads import PageHeads
 from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.pdf_forms import Field, fields_of, told, xfa_text
 from kb.ingest.extract.pdf_hidden import is_picture, shown_and_hidden
-from kb.ingest.extract.tidy import one_line, real_title, tidy
+from kb.ingest.extract.tidy import one_line, tidy
+from kb.ingest.extract.titles import real_title
 from kb.ingest.extract.tools import Ocr, Source
 
 if TYPE_CHECKING:
@@ -27,14 +28,13 @@ MAX_PAGES = 20_000
 MAX_OUTLINE = 20_000  # entries
 MAX_TITLE = 200  # characters of a heading
 SEPARATOR = " > "  # between the parts of a heading path
-LINE = "\n"  # between a page's own text and the notes that were stuck to it
+LINE = "\n"  # between a page's own text and what was written onto it
 PAGE_CHARACTERS = 5_000_000
 SCANNED_BELOW = 32  # letters and digits: a page with more has a text of its own
 POINTS_PER_INCH = 72
 OCR_DPI = 200
 OCR_PIXELS = 12_000_000  # a page whose box is huge is rendered smaller
 MAX_ANNOTATIONS = 5000  # of a page
-NOTE_BYTES = 20_000
 SHOWN_ANNOTATIONS = {pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
 NOTE_ANNOTATIONS = {
     pdfium.FPDF_ANNOT_TEXT,
@@ -47,7 +47,24 @@ NOTE_ANNOTATIONS = {
 }
 # How pdfium marks a word that is cut at a line end; the rest of the word follows on the next line.
 CUT_WORD = re.compile("\ufffe[ \t]*(?:\r\n|\n)?|\u00ad[ \t]*(?:\r\n|\n)")
+HIDDEN_FIELD = "form field"  # a way to be hidden
 KEYS = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What was written onto a page that its text does not say."""
+
+    notes: list[str] = field(default_factory=list)
+    fields: list[Field] = field(default_factory=list)
+
+    def beside(self, own: str) -> list[str]:
+        """The notes, and what was filled in, of a page with this text."""
+        return [*self.notes, *(str(one) for one in self.fields if not one.is_hidden and not one.stands_in(own))]
+
+    @property
+    def hidden(self) -> list[str]:
+        return [str(one) for one in self.fields if one.is_hidden]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +99,10 @@ def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
             total=total,
         )
         yield from with_hidden(page, found.hidden)
+    form = xfa_text(document)
+    if form is not None:
+        outcome = Outcome("ok", "what its XML says, without the layout") if form else EMPTY
+        yield Part(f"page {total}, XFA form", form, Anchor(page=total), outcome, number=total, total=total)
 
 
 def opened(source: Source) -> pypdfium2.PdfDocument:
@@ -95,11 +116,14 @@ def opened(source: Source) -> pypdfium2.PdfDocument:
 
 def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: Ocr) -> PageText:
     try:
-        page, notes = laid_open(document, index)
+        page, added = laid_open(document, index)
     except pypdfium2.PdfiumError:
         return PageText("", Outcome("failed", "the page cannot be read", "corrupt"))
     try:
         own, hidden = own_text(page)
+        notes = added.beside(own)
+        if added.hidden:
+            hidden = Hidden(LINE.join(filter(None, (hidden.text, *added.hidden))), hidden.ways | {HIDDEN_FIELD})
         text = LINE.join(filter(None, (own, *notes)))
         forced = source.force_ocr or index + 1 in source.ocr_pages
         if not forced and not is_scan(page, own):
@@ -117,31 +141,24 @@ def page_text(document: pypdfium2.PdfDocument, index: int, source: Source, ocr: 
         page.close()
 
 
-def laid_open(document: pypdfium2.PdfDocument, index: int) -> tuple[pypdfium2.PdfPage, list[str]]:
-    """A page with what was filled in and written onto it, and the notes that were stuck to it."""
+def laid_open(document: pypdfium2.PdfDocument, index: int) -> tuple[pypdfium2.PdfPage, Added]:
+    """A page with what was filled in and written onto it, as far as that is drawn, and the rest of it."""
     page = document[index]
-    has_more = False
+    has_more = has_fields = False
     notes: list[str] = []
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         has_more = has_more or kind in SHOWN_ANNOTATIONS
-        if kind in NOTE_ANNOTATIONS and (note := one_line(contents(annotation))):
+        has_fields = has_fields or kind == pdfium.FPDF_ANNOT_WIDGET
+        if kind in NOTE_ANNOTATIONS and (note := told(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")):
             notes.append(f"[{note}]")
         pdfium.FPDFPage_CloseAnnot(annotation)
+    fields = fields_of(document, page, MAX_ANNOTATIONS) if has_fields else []
     if has_more and pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
         page.close()
         page = document[index]
-    return page, notes
-
-
-def contents(annotation: Any) -> str:
-    size = pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0)
-    if not 2 < size < NOTE_BYTES:
-        return ""
-    text = ctypes.create_string_buffer(size)
-    pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", ctypes.cast(text, ctypes.POINTER(ctypes.c_ushort)), size)
-    return text.raw.decode("utf-16-le", "ignore").rstrip("\0")
+    return page, Added(notes, fields)
 
 
 def own_text(page: pypdfium2.PdfPage) -> tuple[str, Hidden]:

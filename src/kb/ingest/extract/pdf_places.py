@@ -59,12 +59,13 @@ class Places:
     """The text of one page with its places. `close` gives back what pdfium holds for it."""
 
     def __init__(self, document: pypdfium2.PdfDocument, index: int) -> None:
-        self._page, notes = laid_open(document, index)
+        self._page, added = laid_open(document, index)
         self._written = self._page.get_textpage()
         self.sheet = Sheet.of(self._page)
         runs = runs_of(self._page, self._written, self._written.count_chars())
         own, hidden = (self._text_of((start, end) for way, start, end in runs if bool(way) == kind) for kind in KINDS)
-        shown = joined(LINE, [piece for piece in (own, *map(Traced.of, notes)) if piece.text])
+        shown = beneath(own, added.beside(own.text))
+        hidden = beneath(hidden, added.hidden)
         self.text = joined(HIDDEN, [shown, hidden]) if hidden.text else shown
 
     def _text_of(self, runs: Iterable[tuple[int, int]]) -> Traced:
@@ -105,6 +106,11 @@ class Places:
             if box[0] < box[2] and box[1] < box[3]:
                 return box
         return None
+
+
+def beneath(text: Traced, lines: Iterable[str]) -> Traced:
+    """A text with further lines, which stand nowhere on the page."""
+    return joined(LINE, [piece for piece in (text, *map(Traced.of, lines)) if piece.text])
 
 
 def characters(written: pypdfium2.PdfTextPage, start: int, end: int) -> Traced:

@@ -1,4 +1,6 @@
-"""PPTX: a part for every slide, as Markdown: its title, its texts and tables, its notes and comments."""
+"""PPTX: a part for every slide, as Markdown: its title, its texts and tables, its notes and comments;
+after each of them what OCR reads in its pictures.
+"""
 
 from collections.abc import Iterator
 
@@ -9,6 +11,7 @@ from kb.core.values import Anchor
 from kb.ingest.extract.drawings import alt_texts, drawing_texts, paragraphs
 from kb.ingest.extract.ooxml import Package
 from kb.ingest.extract.part import EMPTY, Outcome, Part
+from kb.ingest.extract.pictures import Pictures, Shown
 from kb.ingest.extract.tables import markdown_table
 from kb.ingest.extract.tidy import one_line, tidy
 from kb.ingest.extract.tools import Ocr, Source
@@ -18,16 +21,17 @@ BREAKS = {"br": "\n", "tab": "\t"}
 TITLES = ("title", "ctrTitle")
 
 
-def parts(source: Source, _: Ocr) -> Iterator[Part]:
+def parts(source: Source, ocr: Ocr) -> Iterator[Part]:
     package = Package(source)
     slides = slide_names(package)
     if not slides:
         raise JobFailure("no_text", "No text found: the presentation has no slides.")
     title = package.title
     authors = comment_authors(package)
+    pictures = Pictures(package, ocr)
     for number, name in enumerate(slides, 1):
         text, outcome, hidden = slide_text(package, name, authors)
-        yield Part(
+        slide = Part(
             name=f"slide {number}",
             text=text,
             anchor=Anchor(slide=number),
@@ -38,6 +42,10 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             total=len(slides),
             hidden=hidden,
         )
+        yield slide
+        shown = slide_pictures(package, name) if outcome.state != "failed" else []
+        yield from pictures.on(slide, [Shown(member, heading_of(text)) for member in shown])
+    yield from pictures.elsewhere(package.pictures())
 
 
 def heading_of(text: str) -> str | None:
@@ -83,6 +91,21 @@ def slide_blocks(package: Package, name: str, root: etree._Element, authors: dic
             yield f"Notes: {text}"
     for comments in package.related(name, "comments"):
         yield from comment_texts(package.xml(comments), authors)
+
+
+def slide_pictures(package: Package, name: str) -> list[str]:
+    """The members that are shown as pictures, in the order of the file."""
+    relations = package.relations(name)
+    if not any(relation.kind == "image" for relation in relations.values()):
+        return []
+    found = (relations.get(attribute(blip, "embed") or "") for blip in package.xml(name).iter("{*}blip") if seen(blip))
+    return [relation.target for relation in found if relation and package.has(relation.target)]
+
+
+def seen(blip: etree._Element) -> bool:
+    """Whether a picture is more than what old programs show instead of a formula or the like."""
+    around = {local(element) for element in blip.iterancestors()}
+    return "Fallback" not in around or "oleObj" in around
 
 
 def shapes(tree: etree._Element) -> Iterator[tuple[bool, str]]:

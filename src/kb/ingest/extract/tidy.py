@@ -18,11 +18,6 @@ LIGATURES = str.maketrans(
     }
 )
 DETAIL_CHARACTERS = 1000
-NO_TITLE = re.compile(
-    r"[\W\d]*|untitled.*|anonymous|unspecified|(?:powerpoint )?presentation|(?:microsoft )?(?:word )?document ?\d*"
-    r"|(?:microsoft \w+ - )?\S*\.\w{2,4}",
-    re.IGNORECASE,
-)
 LINE_ENDS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 SPACES = re.compile(r"[^\S\n]+")
 AROUND_LINE_END = re.compile(r" ?\n ?")
@@ -47,9 +42,3 @@ def one_line(text: str) -> str:
 def detail(text: str | None) -> str:
     """A detail from a file's metadata, on one line of limited length."""
     return one_line((text or "")[:DETAIL_CHARACTERS])
-
-
-def real_title(text: str | None) -> str | None:
-    """The title in a file's metadata, unless a program made it up."""
-    title = detail(text)
-    return None if NO_TITLE.fullmatch(title) else title

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from functools import partial
 from itertools import chain, groupby
@@ -47,7 +48,7 @@ def sheets(source: Source, title: str | None, metadata: Json, remarks: Remarks) 
         outcome = Outcome() if name in visible else Outcome("ok", "the sheet is hidden")
         found = False
         try:
-            for heading, text in chain(cells(workbook, name), remarks.get(name, ())):
+            for heading, text in chain(without_panics(cells(workbook, name)), remarks.get(name, ())):
                 # The sheet's name is searched like a heading, and opens its text.
                 path = HEADING.join(filter(None, (name, heading)))
                 told = text if found else f"{name}\n{text}"
@@ -63,15 +64,32 @@ def sheets(source: Source, title: str | None, metadata: Json, remarks: Remarks) 
 
 def opened(source: Source) -> CalamineWorkbook:
     try:
-        return CalamineWorkbook.from_filelike(source.open())
+        with no_panic():
+            return CalamineWorkbook.from_filelike(source.open())
     except PasswordError:
         raise JobFailure("encrypted", "The workbook is protected with a password.") from None
     except CalamineError as error:
         raise JobFailure("corrupt", f"The workbook cannot be read: {str(error)[:200]}") from None
+
+
+@contextmanager
+def no_panic() -> Iterator[None]:
+    """Raise a panic of the library as an error of it: what it cannot read is damaged."""
+    try:
+        yield
     except BaseException as error:
         if type(error).__name__ != PANIC:
             raise
-        raise JobFailure("corrupt", f"The workbook cannot be read: {str(error)[:200]}") from None
+        raise CalamineError(str(error)) from None
+
+
+def without_panics(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    while True:
+        with no_panic():
+            piece = next(pieces, None)
+        if piece is None:
+            return
+        yield piece
 
 
 def cells(workbook: CalamineWorkbook, name: str) -> Iterator[Piece]:

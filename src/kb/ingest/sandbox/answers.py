@@ -11,12 +11,15 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from kb.core.errors import JobFailure
-from kb.core.values import FailureCode, LineBoxes
+from kb.core.values import FailureCode, LineBoxes, Symbol
 from kb.ingest.extract import Part
+from kb.ingest.extract.member import About
 from kb.ingest.sandbox.frames import Frame
 
 MAX_NUMBER = 2**31  # of a page, a slide or a character
 MAX_REASON = 2000  # characters
+MAX_PATH = 4096
+MAX_NAME = 100  # characters
 
 
 Pixel = Annotated[int, Field(ge=0, lt=MAX_NUMBER)]
@@ -48,6 +51,28 @@ class Text:
 
 
 @dataclass(frozen=True)
+class MemberFound:
+    """A member; its pieces follow."""
+
+    kind: Literal["member"]
+    about: About
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some bytes of a member: the payload."""
+
+    kind: Literal["piece"]
+    data: bytes = b""
+
+
+@dataclass(frozen=True)
+class MemberEnd:
+    kind: Literal["member_end"]
+    failure: Annotated[str, Field(max_length=MAX_REASON)] | None  # why not all of its bytes could be read
+
+
+@dataclass(frozen=True)
 class End:
     kind: Literal["end"]
 
@@ -59,7 +84,7 @@ class Failed:
     message: Annotated[str, Field(max_length=MAX_REASON)]
 
 
-Extracted = ExtractedPart | Picture | End | Failed
+Extracted = ExtractedPart | Picture | MemberFound | Piece | MemberEnd | End | Failed
 Read = Text | Failed
 EXTRACTED: TypeAdapter[Extracted] = TypeAdapter(Annotated[Extracted, Field(discriminator="kind")])
 READ: TypeAdapter[Read] = TypeAdapter(Annotated[Read, Field(discriminator="kind")])
@@ -73,6 +98,10 @@ def extracted(frame: Frame) -> Extracted:
             part = replace(answer.part, text=frame.payload.decode())
             check(part)
             return replace(answer, part=part)
+        if isinstance(answer, Piece):
+            return replace(answer, data=frame.payload)
+        if isinstance(answer, MemberFound):
+            check_member(answer.about)
         if isinstance(answer, Picture) and answer.width * answer.height != len(frame.payload):
             raise ValueError("The picture has another size than its pixels.")
     except ValueError as error:
@@ -103,6 +132,16 @@ def check(part: Part) -> None:
         raise ValueError("Encoded bytes stand outside of the text.")
     if part.lines is not None:
         check_lines(part.lines, len(part.text))
+    check_symbols(part.symbols, len(part.text))
+
+
+def check_member(about: About) -> None:
+    """Its path is never a path of a file here, but it is shown and stored."""
+    for text in (about.name, about.path, about.filename, about.message or "-"):
+        if not 0 < len(text) <= MAX_PATH or not text.isprintable():
+            raise ValueError("A member has no proper name.")
+    if not 0 < about.number <= about.total < MAX_NUMBER:
+        raise ValueError("A number is out of range.")
 
 
 def check_lines(found: LineBoxes, characters: int) -> None:
@@ -111,6 +150,17 @@ def check_lines(found: LineBoxes, characters: int) -> None:
         raise ValueError("A line lies nowhere.")
     if any(not start < end <= characters for start, end, *_ in found.lines):
         raise ValueError("A line has other characters than its text.")
+
+
+def check_symbols(symbols: list[Symbol], characters: int) -> None:
+    """Each is inside of another or apart from it, outer ones first."""
+    around = [(0, characters)]
+    for start, end, name in symbols:
+        while len(around) > 1 and around[-1][1] <= start:
+            around.pop()
+        if not (around[-1][0] <= start < end <= around[-1][1] and 0 < len(name) <= MAX_NAME):
+            raise ValueError("A definition stands outside of the text or across another one.")
+        around.append((start, end))
 
 
 def senseless(error: ValueError) -> JobFailure:

@@ -3,8 +3,8 @@
     kb.ingest.sandbox.program WORK MEMORY_BYTES IDLE_SECONDS
 
 WORK is what it does all its life, and no request changes it: `extract` files (answers: `part`s, `read` when an image
-has to be read, `end` or `failure`), `show` pages and cells of them (answers: see `views.py`), or read images with
-`tesseract` or `rapidocr` (answers: `text` or `failure`).
+has to be read, or `member`s with their bytes; `end` or `failure`), `show` pages and cells of them (answers: see
+`views.py`), or read images with `tesseract` or `rapidocr` (answers: `text` or `failure`).
 Everything that the work needs is loaded before the first request is taken, and then the doors are closed.
 """
 
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kb.core.errors import JobFailure
 from kb.core.values import FailureCode
-from kb.ingest.extract import Source, load_all, parts
+from kb.ingest.extract import Source, load_all, members, parts
+from kb.ingest.extract.member import Member
 from kb.ingest.extract.tools import Reading, ReadLine, reading, unread
 from kb.ingest.sandbox.confine import FONTS, Needs, bind, confine
 from kb.ingest.sandbox.frames import HEAD, Frame, pack, unpack
@@ -103,10 +104,26 @@ class Extraction:
 
     def answer(self, request: dict[str, Any], payload: bytes, files: list[int]) -> None:  # noqa: ARG002
         source = Source(files[0], request["name"], request["force_ocr"], frozenset(request["ocr_pages"]))
+        if request["members"]:
+            for member in members(request["doc_type"], source):
+                self._hand_over(member)
+            self._pipe.send({"kind": "end"})
+            return
         ocr = RemoteOcr(self._pipe, request["ocr_missing"], request["ocr_missing_code"])
         for part in parts(request["doc_type"], source, ocr):
             self._pipe.send({"kind": "part", "part": part.message()}, part.text.encode("utf-8", "replace"))
         self._pipe.send({"kind": "end"})
+
+    def _hand_over(self, member: Member) -> None:
+        """Send a member; a failure in the middle concerns nothing but itself."""
+        self._pipe.send({"kind": "member", "about": member.about.told()})
+        failure = None
+        try:
+            for piece in member.pieces:
+                self._pipe.send({"kind": "piece"}, piece)
+        except Exception as error:  # noqa: BLE001
+            failure = failure_of(error)["message"]
+        self._pipe.send({"kind": "member_end", "failure": failure})
 
 
 class ImageReading:

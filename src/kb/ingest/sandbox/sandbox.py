@@ -4,19 +4,36 @@ Images are read in one further process, which alone holds the OCR models and has
 no image came for a while, and its memory is free again. Nothing is started before the first file needs it.
 """
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import cache
+from tempfile import TemporaryFile
 
 from kb.core.errors import JobFailure
 from kb.core.types import Interrupt, Json
-from kb.core.values import DocType
+from kb.core.values import DocType, Symbol
 from kb.ingest.extract import Part, Source
-from kb.ingest.sandbox.answers import ExtractedPart, Failed, Picture, extracted, read
+from kb.ingest.extract.member import Member
+from kb.ingest.sandbox.answers import (
+    End,
+    Extracted,
+    ExtractedPart,
+    Failed,
+    MemberEnd,
+    MemberFound,
+    Picture,
+    Piece,
+    extracted,
+    read,
+)
 from kb.ingest.sandbox.ocr import OcrChoice
 from kb.ingest.sandbox.pool import Pool
 from kb.ingest.sandbox.process import PROGRAM, TICK, GoneError, Process, ProcessLimits, Work
+
+log = logging.getLogger(__name__)
 
 EXTRACT_LIMITS = ProcessLimits(memory_mb=768, seconds=60, output_mb=128, idle_seconds=60)
 OCR_LIMITS = ProcessLimits(memory_mb=1280, seconds=180, output_mb=16, idle_seconds=20)
@@ -43,14 +60,46 @@ class Sandbox:
 
     def parts(
         self, doc_type: DocType, source: Source, interrupt: Interrupt, before_ocr: Interrupt = lambda: None
-    ) -> Iterator[Part]:
+    ) -> Generator[Part]:
         """Yield the parts of a file. `interrupt` raises when the work should stop, even in the middle of a page.
 
         `before_ocr` is called before each image is read, and may raise too.
         """
+        with closing(self._answers(doc_type, source, interrupt, before_ocr)) as answers:
+            for answer in answers:
+                if not isinstance(answer, ExtractedPart):
+                    raise out_of_place()
+                part = answer.part
+                del answer  # a part may be large
+                yield part
+                del part
+
+    def members(self, doc_type: DocType, source: Source, interrupt: Interrupt) -> Generator[Member]:
+        """Yield the members of a file. What is not read of one is dropped when the next one is asked for."""
+        with closing(self._answers(doc_type, source, interrupt, members=True)) as answers:
+            for answer in answers:
+                if not isinstance(answer, MemberFound):
+                    raise out_of_place()
+                pieces = pieces_of(answers)
+                yield Member(answer.about, pieces)
+                with suppress(MemberFailure):
+                    for _ in pieces:
+                        interrupt()
+
+    def _answers(
+        self,
+        doc_type: DocType,
+        source: Source,
+        interrupt: Interrupt,
+        before_ocr: Interrupt = lambda: None,
+        *,
+        members: bool = False,
+    ) -> Generator[Extracted]:
+        """Yield what a process says about a file, but for the images that it wants to have read."""
         ocr = self._choose_ocr()
         request: Json = {
             "doc_type": doc_type,
+            "members": members,
             "name": source.name,
             "force_ocr": source.force_ocr,
             "ocr_pages": sorted(source.ocr_pages),
@@ -61,16 +110,16 @@ class Sandbox:
         size = 0
         waited = 0.0
         try:
-            while isinstance(answer := extracted(frame), ExtractedPart | Picture):
+            while not isinstance(answer := extracted(frame), End | Failed):
                 if isinstance(answer, Picture):
                     before_ocr()
                     process.send(*self._read(answer, frame.payload, interrupt), interrupt)
                 else:
-                    size += len(frame.payload)
+                    size += len(frame.payload) if isinstance(answer, ExtractedPart) else 0
                     if size > DOCUMENT_MB * 2**20:
                         raise JobFailure("too_complex", f"It holds more than {DOCUMENT_MB} MB of text.")
-                    del frame  # the part holds its text
-                    yield answer.part
+                    del frame  # the answer holds its text
+                    yield answer
                     del answer
                 asked = time.monotonic()
                 frame = process.receive(interrupt)
@@ -91,6 +140,18 @@ class Sandbox:
         with self._reading:
             if self._reader:
                 self._reader.kill()
+
+    def symbols(self, filename: str, text: str, interrupt: Interrupt) -> list[Symbol]:
+        """The definitions in the stored text of a program; none if it cannot be read once more."""
+        with TemporaryFile() as file:
+            file.write(text.encode("utf-8", "replace"))
+            file.flush()
+            try:
+                parts = list(self.parts("code", Source(file.fileno(), filename), interrupt))
+            except JobFailure as failure:
+                log.warning("%s is cut by lines, because its functions were not found: %s", filename, failure.message)
+                return []
+        return parts[0].symbols if parts[0].text == text else []
 
     def _read(self, picture: Picture, pixels: bytes, interrupt: Interrupt) -> tuple[Json, bytes]:
         """Read the text in an image. A failure concerns its page, not the whole document."""
@@ -124,3 +185,24 @@ class Sandbox:
             if isinstance(answer, Failed):
                 raise JobFailure(answer.code, answer.message)
             return {"boxes": answer.boxes}, frame.payload
+
+
+class MemberFailure(JobFailure):
+    """A member cannot be read; those behind it can."""
+
+
+def pieces_of(answers: Iterator[Extracted]) -> Iterator[bytes]:
+    """The bytes of a member, up to its end."""
+    for answer in answers:
+        if isinstance(answer, MemberEnd):
+            if answer.failure is not None:
+                raise MemberFailure("corrupt", answer.failure)
+            return
+        if not isinstance(answer, Piece):
+            raise out_of_place()
+        yield answer.data
+    raise out_of_place()
+
+
+def out_of_place() -> JobFailure:
+    return JobFailure("crashed", "The process that read it gave answers in an order that makes no sense.")

@@ -39,7 +39,10 @@ class Showing:
 
     def _image(self, source: Source, request: Json, _: str) -> None:
         if request["doc_type"] == "image":
-            drawing = drawn.picture(source, request["width"])
+            with image.opened(source.open()) as picture:
+                if not image.turn_to(picture, request["page"]):
+                    return self._send({"kind": "beyond", "pages": image.page_count(picture)}, b"")
+                drawing = drawn.picture(picture, request["width"])
         else:
             document = opened(source)
             if not 0 < request["page"] <= len(document):
@@ -50,7 +53,9 @@ class Showing:
     def _boxes(self, source: Source, request: Json, text: str) -> None:
         """Where `text[start:end]` stands; `text` is what extraction made of the page."""
         if request["doc_type"] == "image":
-            with image.opened(source) as picture:
+            with image.opened(source.open()) as picture:
+                if not image.turn_to(picture, request["page"]):
+                    return self._send({"kind": "beyond", "pages": image.page_count(picture)}, b"")
                 width, height = image.upright_size(picture)
             return self._send({"kind": "places", "width": width, "height": height, "boxes": [], "exact": False}, b"")
         document = opened(source)
