@@ -44,10 +44,24 @@ def database(tmp_path: Path) -> Iterator[SQLiteDatabase]:
 UNDONE = """
 DROP TABLE checksums;
 DROP TABLE line_boxes;
+DROP TABLE folder_files;
+DROP TABLE folders;
+DROP TABLE links;
+DROP TABLE names;
+DROP VIEW published;
+DROP VIEW stored;
+CREATE VIEW published AS SELECT * FROM documents WHERE revision > 0;
+DROP INDEX documents_deleted_at;
+ALTER TABLE documents DROP COLUMN deleted_at;
+DROP INDEX documents_parent;
+ALTER TABLE documents DROP COLUMN parent_id;
+ALTER TABLE documents DROP COLUMN member;
 ALTER TABLE documents DROP COLUMN brought;
 ALTER TABLE documents DROP COLUMN given;
 ALTER TABLE jobs DROP COLUMN outcome;
 ALTER TABLE chunks DROP COLUMN place;
+DROP INDEX chunks_without_static_vector;
+ALTER TABLE chunks DROP COLUMN static_vector;
 """
 
 

@@ -231,7 +231,7 @@ def test_reading_postings_leaves_prepared_statements_as_they_are(database: SQLit
     with database.read() as tx:
         before = tx.value("PRAGMA temp.schema_version")
     with database.read() as tx:
-        assert tx.fulltext.postings("words").chunk_ids.tolist() == [1]
+        assert tx.fulltext.postings(["words"])[0].chunk_ids.tolist() == [1]
         assert tx.value("PRAGMA temp.schema_version") == before
 
 

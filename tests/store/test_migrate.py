@@ -101,8 +101,8 @@ def test_full_text_and_vectors_cover_exactly_the_chunks(v2: Path) -> None:
         assert ids == [11, 12, 21, 22]
         assert tx.column("SELECT rowid FROM chunks_fts ORDER BY rowid") == ids
         assert sorted(tx.vectors.ids().tolist()) == ids
-        assert tx.fulltext.postings("pension").chunk_ids.tolist() == [21]
-        assert tx.fulltext.postings(terms.query_terms("serviced")[0]).chunk_ids.tolist() == [11]
+        assert tx.fulltext.postings(["pension"])[0].chunk_ids.tolist() == [21]
+        assert tx.fulltext.postings(list(terms.query_terms("serviced")))[0].chunk_ids.tolist() == [11]
 
 
 def test_unfinished_jobs_end_as_failed_with_a_reason(v2: Path) -> None:

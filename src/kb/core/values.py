@@ -1,4 +1,4 @@
-"""The values that all packages share, frozen. The REST API answers with the same values (`kb.core.wire`)."""
+"""Documents, notes and jobs: frozen values that all packages share. The REST API answers with the same values."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -25,12 +25,16 @@ DocType = Literal[
     "odp",
     "xls",
     "xlsb",
+    "conversation",
+    "rtf",
+    "archive",
+    "mail",
+    "mailbox",
+    "doc",
+    "ppt",
 ]
 JobKind = Literal["note", "file", "reindex", "bulk"]
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
-Mode = Literal["hybrid", "fts", "vector"]
-Sort = Literal["recent", "created", "filename", "size"]
-Order = Literal["asc", "desc"]
 LedgerState = Literal["ok", "ocr", "empty", "failed"]
 View = Literal["full", "summary"]
 FailureCode = Literal[
@@ -51,6 +55,7 @@ Method = Literal["text_extraction", "ocr", "image_analysis", "mixed"]
 AddOutcome = Literal["added", "updated", "unchanged", "kept"]
 
 WORKBOOKS: tuple[DocType, ...] = ("xlsx", "ods", "xls", "xlsb")  # they have sheets of cells
+CONTAINERS: tuple[DocType, ...] = ("archive", "mail", "mailbox")  # files in them are documents of their own
 DOC_TYPES: tuple[DocType, ...] = get_args(DocType)
 LEDGER_STATES: tuple[LedgerState, ...] = get_args(LedgerState)
 MAX_NOTE_BYTES = 2**20
@@ -73,7 +78,8 @@ class Anchor:
     rows: str | None = absent()  # of a table, from 1: "12-40"
     member: str | None = absent()  # of an archive: its path
     message: str | None = absent()  # of a mailbox
-    symbol: str | None = absent()  # of a program: the path of names
+    symbol: str | None = absent()  # of a program: the path of names, joined by dots; of several definitions, by ", "
+    picture: int | None = absent()  # that was read by OCR: its number on the slide, sheet, chapter or in the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,8 @@ class Document:
     updated_at: str | None  # None until the first mutation
     processing_method: Method
     ledger: list[LedgerEntry]
+    parent: int | None = absent()  # the document that this one was found in: an archive, a mail, a mailbox
+    member: str | None = absent()  # its path in there
     text: str | None = absent()  # a note's text, exactly as written
     chunks: list[Chunk] | None = absent()
 
@@ -144,8 +152,12 @@ class DocumentSummary:
     updated_at: str | None  # None until the first mutation
     processing_method: Method
     ledger_counts: dict[LedgerState, int]  # parts in each state that occurs
+    parent: int | None = absent()  # the document that this one was found in
+    member: str | None = absent()  # its path in there
     content_hash: str | None = absent()  # of one document; a list leaves these two out
     metadata: Json | None = absent()
+    deleted_at: str | None = absent()  # of a document in the trash
+    expires_at: str | None = absent()  # when it is removed from there, for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +181,36 @@ class Removed:
     document_id: int
     filename: str | None
     chunks_removed: int
+    expires_at: str | None = absent()  # until then it can be brought back from the trash
+
+
+@dataclass(frozen=True, slots=True)
+class TrashList:
+    documents: list[DocumentSummary]  # the latest deletion first
+    total: int
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLink:
+    """Of a link, the document that it leads to; of a backlink, the one that it stands in."""
+
+    document_id: int | None  # None: there is no such document
+    title: str | None
+    target: str  # as it is written in the text, with heading or block
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLinks:
+    links: list[DocumentLink]  # in the order of the text, each target once
+    backlinks: list[DocumentLink]  # at most 1,000, by title
+    backlinks_more: int | None = absent()  # how many further ones there are
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    documents_removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +218,7 @@ class Cleared:
     documents_removed: int
     chunks_removed: int
     bytes_freed: int
+    trash_removed: int | None = absent()  # documents that were in the trash
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +294,7 @@ class AddOptions:
     force_ocr: bool = False
     replace_tags: bool = False  # the given tags replace those that the document has
     force: bool = False  # replace what was edited in kb, too
+    created_at: str | None = None  # of a new document: when it came into being elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,120 +308,8 @@ class Accepted:
     outcome: AddOutcome | None = absent()  # what it did, if that is known
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which documents a search may answer from; None means any."""
-
-    tags: tuple[str, ...] = ()  # all must match
-    doc_type: DocType | None = None
-    source_path: str | None = None
-    media_type: str | None = None
-    created_after: str | None = None  # inclusive
-    created_before: str | None = None  # exclusive
-
-
-EVERYTHING = Filter()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """Which documents a list shows, and in which order."""
-
-    filter: Filter = EVERYTHING
-    words: str = ""  # each of them begins a word of the title or of the file name
-    state: LedgerState | None = None  # some part of the document is in this state
-    sort: Sort = "recent"
-    order: Order | None = None  # None: the natural one of `sort`
-    limit: int = 100
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    query: str
-    top: int = 10
-    mode: Mode = "hybrid"
-    filter: Filter = EVERYTHING
-    min_score: float = 0.0
-    max_tokens: int | None = None  # budget for the returned text
-    explain: bool = False
-    facets: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LegExplanation:
-    """One leg's view of a hit."""
-
-    rank: int  # 1 is the leg's best; 0 when the leg did not find it
-    score: float  # raw: BM25 or cosine
-    share: float  # what it adds to the hit's score; the shares of both legs add up to it
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    fts: LegExplanation | None
-    vector: LegExplanation | None
-    matched_terms: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """Another passage with the same text as a hit."""
-
-    document_id: int
-    chunk_id: int
-    title: str
-    filename: str | None
-    source_path: str | None
-    anchor: Anchor
-
-
-@dataclass(frozen=True)
-class Hit:
-    chunk_id: int
-    document_id: int
-    uid: str
-    title: str
-    filename: str | None
-    source_path: str | None
-    doc_type: DocType
-    media_type: str
-    text: str
-    score: float  # 0..1, falls with rank
-    tags: list[str]
-    metadata: Json
-    anchor: Anchor
-    created_at: str
-    updated_at: str | None
-    version: int
-    truncated: bool | None = absent()  # true when max_tokens cut the text
-    hidden: bool | None = absent()  # true when some of the text cannot be seen in the original
-    also_in: list[Copy] | None = absent()  # where else the same text stands; only the best of them is a result
-    also_in_more: int | None = absent()  # how many further copies are not named
-    explain: Explanation | None = absent()
-
-
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """Documents that hold a word of the question, within the filter, counted."""
-
-    type: dict[str, int]
-    tag: dict[str, int]  # the 1,000 most frequent
-    month: dict[str, int]  # of `created_at`, as "2026-11"; the newest first
-
-
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
-    query: str
-    mode: Mode
-    results: list[Hit]
-    total: int  # results returned
-    took_ms: float
-    notice: str | None = absent()  # why there is nothing, or less than expected
-    facets: Facets | None = absent()
-
-
 TENTHS = 10  # edges of lines are whole numbers, in tenths of a point or pixel
+Symbol = tuple[int, int, str]  # of a program: first character, the one after the last; name
 Line = tuple[int, int, int, int, int, int]  # first character, the one after the last; left, top, right, bottom
 
 

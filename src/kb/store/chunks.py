@@ -15,25 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.core.metadata import shown
-from kb.core.values import Anchor, Chunk, Explanation, Hit
+from kb.core.searches import Explanation, Hit
+from kb.core.values import Anchor, Chunk
 from kb.core.wire import made
 from kb.store.backend import Database, Row, Transaction, Vector
-from kb.store.rows import HIGHEST_ID, checked_id, listed, readable
+from kb.store.rows import ALL, HIGHEST_ID, checked_id, listed, readable
 
 log = logging.getLogger(__name__)
 
 INSERT = """
 INSERT INTO chunks (document_id, revision, chunk_index, text, heading, page, slide, sheet, start_at, end_at, terms,
-                    text_key, hidden, place)
+                    text_key, hidden, place, static_vector)
 VALUES (:document_id, :revision, :index, :text, :heading, :page, :slide, :sheet, :start, :end, :terms, :text_key,
-        :hidden, :place)
+        :hidden, :place, :static_vector)
 RETURNING id
 """
-PLACES = ("chapter", "cell", "rows", "member", "message", "symbol")  # fields of an anchor that share a column
+# Fields of an anchor that share a column.
+PLACES = ("chapter", "cell", "rows", "member", "message", "symbol", "picture")
 NO_PLACE: dict[str, Any] = dict.fromkeys(PLACES)
 NOWHERE = -1  # start and end of a passage that is made from metadata: it is not in the document's text
 OF_DOCUMENT = """
-SELECT c.* FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+SELECT c.* FROM chunks c JOIN stored d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.document_id = :id ORDER BY c.chunk_index LIMIT :limit OFFSET :offset
 """
 STRETCH_OF_PAGE = """
@@ -50,11 +52,8 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id
  WHERE c.document_id = :id AND c.revision = :revision AND d.revision <> c.revision
  LIMIT :most
 """
-LEFT_BEHIND = """
-SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
-"""
 WILD = """
-SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+SELECT c.id FROM chunks c JOIN stored d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id NOT BETWEEN 1 AND :highest OR d.id NOT BETWEEN 1 AND :highest OR c.terms NOT BETWEEN 0 AND :terms
 """
 MOST_TERMS = 2**24  # of one passage: far more than occur
@@ -63,12 +62,13 @@ LIVE = "chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.rev
 HITS = """
 SELECT c.id, d.id, d.uid, d.title, d.filename, d.source_path, d.doc_type, d.media_type, c.text, d.created_at,
        d.updated_at, d.version, c.page, c.slide, c.sheet, c.heading, c.start_at, c.end_at, c.hidden, c.place,
-       d.metadata,
-       (SELECT json_group_array(t.tag ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id),
+       d.parent_id, d.metadata,
+       (SELECT string_agg(t.tag, '{between}' ORDER BY t.position, t.tag) FROM tags t WHERE t.document_id = d.id),
        CASE WHEN EXISTS (SELECT 1 FROM chunks k WHERE k.text_key = c.text_key AND k.id <> c.id) THEN c.text_key END
   FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
+BETWEEN_TAGS = "\x1f"  # no tag holds it
 WITH_TEXT_KEYS = "SELECT text_key, id FROM chunks WHERE text_key IN ({keys})"
 
 
@@ -97,6 +97,8 @@ class NewChunk:
     body_terms: list[str]
     vector: Vector
     hidden: bool = False  # some of the text cannot be seen in the original
+    model: str = ""  # fingerprint of the embedding model that made the vector
+    static_vector: str | None = None
 
     @property
     def of_metadata(self) -> bool:
@@ -121,41 +123,42 @@ def add(
     tx: Transaction, document_id: int, revision: int, chunks: Sequence[NewChunk], *, vectors: bool = True
 ) -> list[int]:
     """Write chunks of a revision; without `vectors`, the caller writes those before it publishes."""
-    ids = []
-    for chunk in chunks:
-        anchor = chunk.anchor
-        chunk_id = checked_id(
-            tx.value(
-                INSERT,
-                {
-                    "document_id": document_id,
-                    "revision": revision,
-                    "index": chunk.index,
-                    "text": chunk.text,
-                    "heading": anchor.heading,
-                    "page": anchor.page,
-                    "slide": anchor.slide,
-                    "sheet": anchor.sheet,
-                    "start": NOWHERE if anchor.metadata else anchor.start,
-                    "end": NOWHERE if anchor.metadata else anchor.end,
-                    "terms": chunk.terms,
-                    "text_key": text_key(chunk.text),
-                    "hidden": int(chunk.hidden),
-                    "place": place_of(anchor),
-                },
-            )
-        )
+    ids = [checked_id(id_) for id_ in tx.values(INSERT, [row_of(document_id, revision, chunk) for chunk in chunks])]
+    for chunk_id, chunk in zip(ids, chunks, strict=True):
         tx.fulltext.add(
             chunk_id, " ".join(chunk.title_terms), " ".join(chunk.heading_terms), " ".join(chunk.body_terms)
         )
         if vectors:
             tx.vectors.add(chunk_id, chunk.vector)
-        ids.append(chunk_id)
     return ids
 
 
+def row_of(document_id: int, revision: int, chunk: NewChunk) -> dict[str, Any]:
+    """What `INSERT` takes."""
+    anchor = chunk.anchor
+    return {
+        "document_id": document_id,
+        "revision": revision,
+        "index": chunk.index,
+        "text": chunk.text,
+        "heading": anchor.heading,
+        "page": anchor.page,
+        "slide": anchor.slide,
+        "sheet": anchor.sheet,
+        "start": NOWHERE if anchor.metadata else anchor.start,
+        "end": NOWHERE if anchor.metadata else anchor.end,
+        "terms": chunk.terms,
+        "text_key": text_key(chunk.text),
+        "hidden": int(chunk.hidden),
+        "place": place_of(anchor),
+        "static_vector": chunk.static_vector,
+    }
+
+
 def next_revision(tx: Transaction, document_id: int) -> int:
-    return int(tx.value(NEXT_REVISION, {"id": document_id}))
+    revision = int(tx.value(NEXT_REVISION, {"id": document_id}))
+    tx.begin_draft(document_id, revision)
+    return revision
 
 
 def remove_other_revisions(tx: Transaction, document_id: int, keep: int) -> list[int]:
@@ -169,6 +172,7 @@ def discard(tx: Transaction, document_id: int, revision: int, most: int) -> int:
     """
     removed = remove_unpublished(tx, document_id, revision, most)
     if removed < most:
+        tx.end_draft(document_id, revision)
         tx.run("DELETE FROM documents WHERE id = :id AND revision = 0", {"id": document_id})
     return removed
 
@@ -186,12 +190,7 @@ def published_count(tx: Transaction) -> int:
     return int(tx.value(PUBLISHED_COUNT))
 
 
-def left_behind(tx: Transaction) -> list[int]:
-    """Ids of the chunks that are not published: being written, or left by a process that died."""
-    return tx.column(LEFT_BEHIND)
-
-
-def remove_unpublished(tx: Transaction, document_id: int, revision: int, most: int = -1) -> int:
+def remove_unpublished(tx: Transaction, document_id: int, revision: int, most: int = ALL) -> int:
     """Remove unpublished chunks of a revision: all, or `most` of them. Return how many were removed."""
     return len(remove(tx, tx.column(UNPUBLISHED, {"id": document_id, "revision": revision, "most": most})))
 
@@ -205,10 +204,12 @@ def remove(tx: Transaction, chunk_ids: list[int]) -> list[int]:
 
 
 def sweep(tx: Transaction) -> int:
-    """Remove what a process that died left unpublished."""
-    removed = remove(tx, left_behind(tx))
-    tx.run("DELETE FROM documents WHERE revision = 0")
-    return len(removed)
+    """Remove what an engine that died left unpublished."""
+    left, reserved = tx.abandoned_drafts()
+    remove(tx, left)
+    tx.run_many("DELETE FROM documents WHERE id = :id AND revision = 0", [{"id": id_} for id_ in reserved])
+    tx.forget_abandoned_drafts()
+    return len(left)
 
 
 def count(tx: Transaction, document_id: int, revision: int) -> int:
@@ -216,7 +217,8 @@ def count(tx: Transaction, document_id: int, revision: int) -> int:
 
 
 def of_document(tx: Transaction, document_id: int, first: int, limit: int | None) -> list[Chunk]:
-    rows = tx.rows(OF_DOCUMENT, {"id": document_id, "limit": -1 if limit is None else limit, "offset": first})
+    """The chunks that are published, or were when the document was put into the trash."""
+    rows = tx.rows(OF_DOCUMENT, {"id": document_id, "limit": ALL if limit is None else limit, "offset": first})
     return [
         Chunk(row["id"], row["chunk_index"], row["text"], anchor_of(row), True if row["hidden"] else None)
         for row in rows
@@ -235,7 +237,9 @@ def hits(database: Database, chunk_ids: Sequence[int]) -> dict[int, StoredPassag
         return {}
     names, params = listed(map(int, chunk_ids))
     with readable("passages"):
-        return {row[0]: passage_of(row) for row in database.select(HITS.format(ids=names), params)}
+        return {
+            row[0]: passage_of(row) for row in database.select(HITS.format(ids=names, between=BETWEEN_TAGS), params)
+        }
 
 
 def with_text_keys(database: Database, keys: Sequence[int]) -> dict[int, list[int]]:
@@ -255,9 +259,8 @@ def text_key(text: str) -> int:
 def passage_of(row: tuple[Any, ...]) -> StoredPassage:
     """The passage of a row of `HITS`."""
     chunk_id, document_id, uid, title, filename, source_path, doc_type, media_type, text, *others = row
-    created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, place, metadata, tags, key = (
-        others
-    )
+    created_at, updated_at, version, page, slide, sheet, heading, start, end, hidden, place, *rest = others
+    parent, metadata, tags, key = rest
     anchor = {"page": page, "slide": slide, "sheet": sheet, "heading": heading, **stretch(start, end), **placed(place)}
     return StoredPassage(
         {
@@ -270,12 +273,13 @@ def passage_of(row: tuple[Any, ...]) -> StoredPassage:
             "doc_type": doc_type,
             "media_type": media_type,
             "text": text,
-            "tags": json.loads(tags),
+            "tags": tags.split(BETWEEN_TAGS) if tags else [],
             "metadata": shown(metadata),
             "anchor": made(Anchor, anchor),
             "created_at": created_at,
             "updated_at": updated_at,
             "version": version,
+            "parent": parent,
             "truncated": None,
             "hidden": True if hidden else None,
             "also_in": None,
@@ -285,9 +289,14 @@ def passage_of(row: tuple[Any, ...]) -> StoredPassage:
     )
 
 
-def live(tx: Transaction) -> PublishedChunks:
-    """Every published chunk but those with an impossible id, document or length, which the doctor names."""
-    found = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE)
+def live(tx: Transaction, document_ids: Sequence[int] | None = None) -> PublishedChunks:
+    """Every published chunk, or those of some documents.
+
+    Those with an impossible id, document or length are left out; the doctor names them.
+    """
+    names, params = listed(document_ids or ())
+    only = "" if document_ids is None else f" WHERE d.id IN ({names})"
+    found = tx.integers(("c.id", "c.document_id", "c.terms", "c.start_at"), LIVE + only, params)
     numbers = found[:, :3]
     held = ((numbers >= (1, 1, 0)) & (numbers <= (HIGHEST_ID, HIGHEST_ID, MOST_TERMS))).all(axis=1)
     if not held.all():
@@ -298,7 +307,7 @@ def live(tx: Transaction) -> PublishedChunks:
 
 
 def wild(tx: Transaction) -> list[int]:
-    """Published chunks whose own id, document or number of terms the index in memory cannot hold."""
+    """Chunks, also in the trash, whose own id, document or number of terms the index in memory cannot hold."""
     return tx.column(WILD, {"highest": HIGHEST_ID, "terms": MOST_TERMS})
 
 

@@ -1,4 +1,4 @@
-"""Documents and their tags. A document that is not published yet is not found here."""
+"""Documents and their tags. A document that is not published yet, or is in the trash, is not found here."""
 
 import json
 import uuid
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from kb.core.changes import RESET, Change
 from kb.core.errors import NotFound
 from kb.core.metadata import shown
+from kb.core.searches import Filter
 from kb.core.status import DocumentCounts
 from kb.core.times import now
 from kb.core.types import Json
-from kb.core.values import DocType, Document, Filter, LedgerEntry, Method, TagCount
+from kb.core.values import DocType, Document, LedgerEntry, Method, TagCount
 from kb.store.backend import Row, Transaction
 from kb.store.rows import checked_id, from_row, listed, readable
 
-FIND = "SELECT * FROM published WHERE {column} = :ref"
+FIND = "SELECT * FROM {view} WHERE {column} = :ref"
 TEXT = "SELECT text FROM document_texts WHERE document_id = :id"
 TAGS = "SELECT document_id, tag FROM tags WHERE document_id IN ({ids}) ORDER BY document_id, position, tag"
 TAGGED = "SELECT t.document_id FROM tags t JOIN published d ON d.id = t.document_id WHERE t.tag = :tag"
@@ -31,26 +32,33 @@ SELECT t.tag, count(*) AS documents FROM tags t JOIN published d ON d.id = t.doc
 """
 COMPARISONS = {
     "doc_type": "d.doc_type = :doc_type",
-    "source_path": "d.source_path = :source_path",
     "media_type": "d.media_type = :media_type",
     "created_after": "d.created_at >= :created_after",
     "created_before": "d.created_at < :created_before",
+    "parent": "d.parent_id = :parent",
 }
+AT_EXACTLY = "d.source_path = :source_path"
+# "0" follows "/": a range, which an index can serve.
+BELOW = "d.source_path >= :source_path AND d.source_path < :source_path_end"
 
 # The row that chunks of a first revision belong to; it is invisible until it is published.
 RESERVE = """
-INSERT INTO documents (title, doc_type, content_hash, created_at, uid) VALUES ('', '', '', :now, :uid) RETURNING id
+INSERT INTO documents (title, doc_type, content_hash, created_at, uid)
+VALUES ('', '', '', :created_at, :uid) RETURNING id
 """
 
+BEFORE = "SELECT version, revision, content_hash FROM documents WHERE id = :id AND deleted_at IS NULL"
 # From here on the chunks of this revision are the document's.
 PUBLISH = """
 UPDATE documents
    SET title = :title, titled = :titled, filename = :filename, source_path = :source_path, doc_type = :doc_type,
        media_type = :media_type, content_hash = :content_hash, size_bytes = :size_bytes, metadata = :metadata,
-       given = :given, processing_method = :processing_method, ledger = :ledger, version = :version,
+       given = :given, processing_method = :processing_method, ledger = :ledger, parent_id = :parent_id,
+       member = :member, version = :version,
        revision = :revision, chunk_count = :chunk_count, accepted = :accepted, updated_at = :updated_at
  WHERE id = :id
 """
+MOVE = "UPDATE documents SET source_path = :source_path, filename = :filename, updated_at = :now WHERE id = :id"
 MOVE_REVISION = """
 UPDATE documents SET revision = :new, chunk_count = :count WHERE id = :id AND revision = :old RETURNING id
 """
@@ -65,12 +73,17 @@ SET_TEXT = """
 INSERT INTO texts (document_id, text) VALUES (:id, :text) ON CONFLICT (document_id) DO UPDATE SET text = excluded.text
 """
 
-AT_PATH = "SELECT * FROM published WHERE source_path = :path ORDER BY id LIMIT 1"
+# What was added itself: a member of an archive may have the same path or bytes, and goes away with its archive.
+AT_PATH = "SELECT * FROM published WHERE source_path = :path AND parent_id IS NULL ORDER BY id LIMIT 1"
 # The same bytes; one that has no path of its own first.
 WITH_HASH = """
-SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is_note
+SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is_note AND parent_id IS NULL
  ORDER BY source_path IS NOT NULL, id
 """
+
+MEMBER = "SELECT * FROM published WHERE parent_id = :parent AND member = :member ORDER BY id LIMIT 1"
+MEMBERS = "SELECT * FROM {those} WHERE parent_id = :parent ORDER BY id"
+SET_LEDGER = "UPDATE documents SET ledger = :ledger WHERE id = :id"
 
 RECENT = "COALESCE(updated_at, created_at)"
 
@@ -94,16 +107,20 @@ class Content:
     ledger: list[LedgerEntry]
     given: Json = field(default_factory=dict)  # the part of the metadata that additions gave
     accepted: int = 0  # `seq` of the job that brought it; the latest wins
+    parent_id: int | None = None  # the document that it was found in
+    member: str | None = None  # its path in there
 
 
-def reserve(tx: Transaction) -> int:
+def reserve(tx: Transaction, created_at: str | None = None) -> int:
     """Insert the row of a new, unpublished document. Return its id."""
-    return checked_id(tx.value(RESERVE, {"now": now(), "uid": str(uuid.uuid4())}))
+    document_id = checked_id(tx.value(RESERVE, {"created_at": created_at or now(), "uid": str(uuid.uuid4())}))
+    tx.begin_draft(document_id, 0)
+    return document_id
 
 
 def publish(tx: Transaction, document_id: int, content: Content, revision: int, chunk_count: int) -> int:
     """Make a revision the document's content. Other bytes count as a new version. Return the old revision."""
-    old = tx.row("SELECT version, revision, content_hash FROM documents WHERE id = :id", {"id": document_id})
+    old = tx.row(BEFORE, {"id": document_id})
     if old is None:
         raise NotFound(f"Document {document_id} was deleted while its new content was being prepared.")
     known = old["revision"] > 0
@@ -113,9 +130,10 @@ def publish(tx: Transaction, document_id: int, content: Content, revision: int, 
         asdict(content)
         | {
             "id": document_id,
+            "titled": int(content.titled),
             "metadata": json.dumps(content.metadata, ensure_ascii=False),
             "given": json.dumps(content.given, ensure_ascii=False),
-            "ledger": json.dumps([asdict(entry) for entry in content.ledger], ensure_ascii=False),
+            "ledger": ledger_text(content.ledger),
             "version": old["version"] + changed,
             "revision": revision,
             "chunk_count": chunk_count,
@@ -128,27 +146,42 @@ def publish(tx: Transaction, document_id: int, content: Content, revision: int, 
 
 def find(tx: Transaction, ref: int | str) -> Row:
     """The row of a document by integer id or uid."""
-    text = str(ref)
-    by_id = text.isascii() and text.isdigit() and len(text) <= 18
-    found = tx.row(FIND.format(column="id" if by_id else "uid"), {"ref": int(text) if by_id else text.lower()})
-    if found is None:
+    if (found := looked_up(tx, ref, "published")) is None:
         raise NotFound(
-            f"There is no document {text[:80]!r}. List what there is with GET /api/v1/documents or `kb list`."
+            f"There is no document {str(ref)[:80]!r}. List what there is with GET /api/v1/documents or `kb list`."
         )
     return found
 
 
+def find_stored(tx: Transaction, ref: int | str) -> Row | None:
+    """The row of a document that may be in the trash."""
+    return looked_up(tx, ref, "stored")
+
+
+def looked_up(tx: Transaction, ref: int | str, view: str) -> Row | None:
+    text = str(ref)
+    by_id = text.isascii() and text.isdigit() and len(text) <= 18
+    sql = FIND.format(view=view, column="id" if by_id else "uid")
+    return tx.row(sql, {"ref": int(text) if by_id else text.lower()})
+
+
 def exists(tx: Transaction, document_id: int) -> bool:
-    """Whether there is such a document, published or not."""
+    """Whether there is such a document, published or not, in the trash or not."""
     return tx.value("SELECT 1 FROM documents WHERE id = :id", {"id": document_id}) is not None
+
+
+def takes_content(tx: Transaction, document_id: int) -> bool:
+    """Whether new content can be published for this document: it was neither removed nor put into the trash."""
+    return tx.row(BEFORE, {"id": document_id}) is not None
 
 
 def any_published(tx: Transaction) -> bool:
     return tx.value("SELECT 1 FROM published LIMIT 1") is not None
 
 
-def ids(tx: Transaction) -> list[int]:
-    return tx.column("SELECT id FROM published ORDER BY id")
+def stored_ids(tx: Transaction) -> list[int]:
+    """The id of every document, also of those in the trash."""
+    return tx.column("SELECT id FROM stored ORDER BY id")
 
 
 def get(tx: Transaction, ref: int | str) -> Document:
@@ -175,6 +208,25 @@ def at_path(tx: Transaction, path: str) -> Row | None:
 
 def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[Row]:
     return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
+
+
+def member(tx: Transaction, parent_id: int, path: str) -> Row | None:
+    """The document that was found at this path in another."""
+    return tx.row(MEMBER, {"parent": parent_id, "member": path})
+
+
+def members(tx: Transaction, parent_id: int) -> list[Row]:
+    """The documents that were found in this one."""
+    return tx.rows(MEMBERS.format(those="published"), {"parent": parent_id})
+
+
+def stored_members(tx: Transaction, parent_id: int) -> list[Row]:
+    """The same with those in the trash."""
+    return tx.rows(MEMBERS.format(those="stored"), {"parent": parent_id})
+
+
+def set_ledger(tx: Transaction, document_id: int, ledger: Sequence[LedgerEntry]) -> None:
+    tx.run(SET_LEDGER, {"id": document_id, "ledger": ledger_text(ledger)})
 
 
 def those(tx: Transaction, ids: Sequence[int]) -> list[Row]:
@@ -210,10 +262,21 @@ def filtered(condition: Filter) -> tuple[str, dict[str, Any]]:
         if (value := getattr(condition, name)) is not None:
             clauses.append(clause)
             params[name] = value
+    if (path := condition.source_path) is not None:
+        clauses.append(BELOW if path.endswith("/") else AT_EXACTLY)
+        params |= {"source_path": path, "source_path_end": f"{path[:-1]}0"}
     for number, tag in enumerate(condition.tags):
         clauses.append(f"d.id IN (SELECT document_id FROM tags WHERE tag = :tag{number})")
         params[f"tag{number}"] = tag
     return " AND ".join(clauses), params
+
+
+def move(tx: Transaction, document_id: int, source_path: str, filename: str) -> None:
+    """Give a document another source path and file name, and its members a path below it; their contents stay."""
+    tx.run(MOVE, {"id": document_id, "source_path": source_path, "filename": filename, "now": now()})
+    tx.tell(Change("document", document_id, "updated"))
+    for row in stored_members(tx, document_id):
+        move(tx, row["id"], f"{source_path}/{row['member']}", row["filename"])
 
 
 def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_count: int) -> bool:
@@ -224,12 +287,12 @@ def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_c
 
 def delete(tx: Transaction, document_id: int) -> None:
     """Delete the row with its tags, texts and versions; its chunks have to be removed before."""
-    tx.run("DELETE FROM documents WHERE id = :id", {"id": document_id})
-    tx.tell(Change("document", document_id, "deleted"))
+    was_deleted = tx.value("DELETE FROM documents WHERE id = :id RETURNING deleted_at", {"id": document_id})
+    tx.tell(Change("document", document_id, "purged" if was_deleted else "deleted"))
 
 
 def clear(tx: Transaction) -> int:
-    """Delete every document with its tags, texts and versions. Return how many were published."""
+    """Delete all documents, the trash included, with their tags, texts and versions. Return how many were published."""
     count = int(tx.value("SELECT count(*) FROM published"))
     tx.run("DELETE FROM documents")
     tx.tell(RESET)
@@ -316,7 +379,13 @@ def content_of(row: Row) -> Content:
 
 
 def as_document(row: Row, tags: list[str]) -> Document:
-    return from_row(Document, row, tags=tags, metadata=shown(row["metadata"]), ledger=ledger_of(row))
+    return from_row(
+        Document, row, tags=tags, metadata=shown(row["metadata"]), ledger=ledger_of(row), parent=row["parent_id"]
+    )
+
+
+def ledger_text(ledger: Sequence[LedgerEntry]) -> str:
+    return json.dumps([asdict(entry) for entry in ledger], ensure_ascii=False)
 
 
 def ledger_of(row: Row) -> list[LedgerEntry]:

@@ -1,4 +1,7 @@
-"""Consistency of the database: what does not fit together, and how to mend it."""
+"""Consistency of the database: what does not fit together, and how to mend it.
+
+Documents in the trash are looked after like all others: they come back as they are.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +12,21 @@ from numpy.typing import NDArray
 from kb.core.metadata import MAX_BYTES, MAX_DEPTH, read
 from kb.store import chunks
 from kb.store.backend import Row, Transaction
+from kb.store.rows import numbers
 
-PUBLISHED = """
-SELECT c.id FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision ORDER BY c.id
+INDEXED = """
+SELECT c.id FROM chunks c JOIN stored d ON d.id = c.document_id AND d.revision = c.revision ORDER BY c.id
 """
 OF_NO_DOCUMENT = "SELECT id FROM chunks WHERE document_id NOT IN (SELECT id FROM documents)"
 DROP_OF_NO_DOCUMENT = "DELETE FROM {table} WHERE document_id NOT IN (SELECT id FROM documents)"
-CHILDREN = ("tags", "texts", "note_versions", "line_boxes")
+CHILDREN = ("tags", "texts", "note_versions", "line_boxes", "links", "names")
 PASSAGES = """
 SELECT c.id, c.text, c.heading, CASE c.start_at WHEN -1 THEN '' ELSE d.title END AS title
-  FROM chunks c JOIN published d ON d.id = c.document_id AND d.revision = c.revision
+  FROM chunks c JOIN stored d ON d.id = c.document_id AND d.revision = c.revision
  WHERE c.id IN ({ids})
 """
 MISCOUNTED = """
-SELECT d.id FROM published d
+SELECT d.id FROM stored d
   LEFT JOIN (SELECT document_id, revision, count(*) AS n, max(chunk_index) AS highest
                FROM chunks GROUP BY document_id, revision) c
     ON c.document_id = d.id AND c.revision = d.revision
@@ -30,32 +34,32 @@ SELECT d.id FROM published d
  ORDER BY d.id
 """
 OWNERS = """
-SELECT DISTINCT d.id FROM chunks c JOIN published d ON d.id = c.document_id WHERE c.id IN ({ids}) ORDER BY d.id
+SELECT DISTINCT d.id FROM chunks c JOIN stored d ON d.id = c.document_id WHERE c.id IN ({ids}) ORDER BY d.id
 """
 OWNERS_OF_ROWS = "SELECT DISTINCT document_id FROM {table} WHERE rowid IN ({rowids}) ORDER BY document_id"
 DROP_ENDED = "DELETE FROM jobs WHERE seq IN ({ids}) AND status NOT IN ('queued', 'running')"
 WITHOUT_METADATA_PASSAGE = """
-SELECT d.id, d.title, d.metadata FROM published d
+SELECT d.id, d.title, d.metadata FROM stored d
  WHERE d.metadata <> '{}' AND NOT EXISTS
        (SELECT 1 FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND c.start_at = -1)
  ORDER BY d.id
 """
 # Candidates: `kb.core.metadata` decides which are beyond the limits.
 LARGE_METADATA = """
-SELECT id, metadata FROM published
+SELECT id, metadata FROM stored
  WHERE length(metadata) > :characters
     OR length(metadata) - length(replace(replace(metadata, '{', ''), '[', '')) > :levels
  ORDER BY id
 """
 # `accepted` is 0 for what came from v2, which kept no originals.
-FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM published WHERE doc_type <> 'note' ORDER BY id"
+FILES = "SELECT id, content_hash, accepted > 0 AS ours FROM stored WHERE doc_type <> 'note' ORDER BY id"
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Where a derived index and the chunks disagree, by chunk id."""
 
-    missing: list[int]  # published chunks that it does not have
+    missing: list[int]  # chunks that it should have and does not
     stray: list[int]  # what it has of chunks that are not there
 
 
@@ -69,9 +73,9 @@ def vector_coverage(tx: Transaction) -> Coverage:
 
 def coverage(tx: Transaction, indexed: NDArray[np.int64], unsound: list[int]) -> Coverage:
     """Compare an index with the chunks. A damaged entry counts as missing, as it can be made again."""
-    published, every = ids(tx, PUBLISHED), ids(tx, "SELECT id FROM chunks")
+    wanted, every = ids(tx, INDEXED), ids(tx, "SELECT id FROM chunks")
     sound = np.setdiff1d(indexed, np.array(unsound, np.int64))
-    return Coverage(np.setdiff1d(published, sound).tolist(), np.setdiff1d(indexed, every).tolist())
+    return Coverage(np.setdiff1d(wanted, sound).tolist(), np.setdiff1d(indexed, every).tolist())
 
 
 def ids(tx: Transaction, sql: str) -> NDArray[np.int64]:
@@ -86,8 +90,8 @@ def drop_of_no_document(tx: Transaction) -> None:
 
 
 def passages(tx: Transaction, chunk_ids: Sequence[int]) -> list[Row]:
-    """The published ones among these chunks, with what their index entries are made from."""
-    return tx.rows(PASSAGES.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+    """Those of these chunks that are in use, with what their index entries are made from."""
+    return tx.rows(PASSAGES.format(ids=numbers(chunk_ids)))
 
 
 def set_fulltext(tx: Transaction, chunk_id: int, columns: Sequence[Sequence[str]]) -> None:
@@ -105,7 +109,7 @@ def miscounted(tx: Transaction) -> list[int]:
 
 def documents_of(tx: Transaction, chunk_ids: Sequence[int]) -> list[int]:
     """The documents that these chunks belong to."""
-    return tx.column(OWNERS.format(ids=", ".join(str(int(id_)) for id_ in chunk_ids)))
+    return tx.column(OWNERS.format(ids=numbers(chunk_ids)))
 
 
 def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
@@ -116,15 +120,15 @@ def with_damage(tx: Transaction, rows: Mapping[str, Sequence[int]]) -> dict[str,
         ("tag of document", "tags"),
         ("boxes of lines of document", "line_boxes"),
     ):
-        rowids = ", ".join(str(int(id_)) for id_ in rows.get(table, ()))
-        found[about] = tx.column(OWNERS_OF_ROWS.format(table=table, rowids=rowids))
+        if table in rows:
+            found[about] = tx.column(OWNERS_OF_ROWS.format(table=table, rowids=numbers(rows[table])))
     found |= {"job": sorted(rows.get("jobs", ())), "record of the index": sorted(rows.get("meta", ()))}
     return {about: ids for about, ids in found.items() if ids}
 
 
 def drop_ended_jobs(tx: Transaction, sequence: Sequence[int]) -> None:
     """Delete those of these jobs that have ended: their documents stay."""
-    tx.run(DROP_ENDED.format(ids=", ".join(str(int(id_)) for id_ in sequence)))
+    tx.run(DROP_ENDED.format(ids=numbers(sequence)))
 
 
 def without_metadata_passage(tx: Transaction) -> list[Row]:

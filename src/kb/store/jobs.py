@@ -49,14 +49,14 @@ SELECT status, count(*) AS n FROM jobs WHERE status IN ('queued', 'running', 'fa
 """
 # One that waits never starts; one that runs stops at its next step.
 CANCEL = """
-UPDATE jobs SET cancelling = (status = 'running'),
+UPDATE jobs SET cancelling = CASE status WHEN 'running' THEN 1 ELSE 0 END,
                 finished_at = CASE status WHEN 'queued' THEN :now ELSE finished_at END,
                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
  WHERE id = :id AND status IN ('queued', 'running')
 """
 # Nothing of what was deleted lives on in a job. Making the index anew goes on: it holds no content of its own.
 FORGET = """
-UPDATE jobs SET cancelling = (status = 'running'),
+UPDATE jobs SET cancelling = CASE status WHEN 'running' THEN 1 ELSE 0 END,
                 finished_at = CASE status WHEN 'queued' THEN :now ELSE finished_at END,
                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
                 payload = NULL, filename = NULL
@@ -68,7 +68,7 @@ UPDATE jobs SET status = 'cancelled', cancelling = 0, finished_at = :now, curren
 RETRY = """
 UPDATE jobs SET status = 'queued', cancelling = 0, error_code = NULL, error_message = NULL, started_at = NULL,
                 finished_at = NULL, not_before = NULL, completed_steps = 0, total_steps = 0, attempts = 0,
-                seq = (SELECT max(seq) + 1 FROM jobs)
+                seq = :seq
  WHERE id = :id AND status IN ('failed', 'cancelled') AND payload IS NOT NULL
 """
 # An interrupted job runs again, unless it was being cancelled.
@@ -76,7 +76,7 @@ PUT_BACK = """
 UPDATE jobs SET status = CASE cancelling WHEN 1 THEN 'cancelled' ELSE 'queued' END,
                 finished_at = CASE cancelling WHEN 1 THEN :now END, attempts = attempts - :uncounted,
                 started_at = NULL, completed_steps = 0, current_step = NULL, cancelling = 0
- WHERE status = 'running' AND (id = :id OR :id IS NULL)
+ WHERE id = :id AND status = 'running'
 RETURNING id, status
 """
 # Once is an accident; a job that was running each time the engine died is likely to be the reason. Attempts of a job
@@ -85,7 +85,8 @@ GIVE_UP = """
 UPDATE jobs SET status = 'failed', finished_at = :now, current_step = NULL, error_code = 'crashed',
        error_message = 'The engine ended ' || attempts || ' times while this job ran: it crashed, was killed, or ran '
                        || 'out of memory. Retry it to try once more, or split what it adds into smaller parts.'
- WHERE status = 'running' AND cancelling = 0 AND attempts >= CASE WHEN not_before IS NULL THEN :most ELSE 2 * :most END
+ WHERE id = :id AND status = 'running' AND cancelling = 0
+   AND attempts >= CASE WHEN not_before IS NULL THEN :most ELSE 2 * :most END
 """
 
 
@@ -185,22 +186,32 @@ def retry(tx: Transaction, job_id: str) -> Row:
         raise Conflict(f"Job {job_id} is {row['status']}; only a failed or cancelled job can be retried.")
     if row["payload"] is None:
         raise Conflict(f"Job {job_id} no longer knows what it was about. Add the content again.")
-    tx.run(RETRY, {"id": job_id})
+    tx.run(RETRY, {"id": job_id, "seq": tx.next_job_seq()})
     tell(tx, job_id, "queued")
     return find(tx, job_id)
 
 
-def forget(tx: Transaction) -> tuple[list[str], list[str]]:
-    """Cancel unfinished jobs and drop the payload of all. Return the ids of those that waited and of those that run."""
+def forget(tx: Transaction) -> None:
+    """Cancel unfinished jobs and drop the payload of all."""
     waiting = tx.column("SELECT id FROM jobs WHERE status = 'queued'")
     tx.run(FORGET, {"now": now()})
-    return waiting, tx.column("SELECT id FROM jobs WHERE cancelling = 1")
+    for job_id in waiting:
+        tell(tx, job_id, "cancelled")
+    for job_id in tx.column("SELECT id FROM jobs WHERE cancelling = 1"):
+        tell(tx, job_id, "cancelling")
 
 
 def unfinished(tx: Transaction, kind: JobKind) -> Job | None:
     """The job of this kind that waits or runs."""
     row = tx.row(UNFINISHED, {"kind": kind})
     return as_job(row) if row else None
+
+
+def next_model(tx: Transaction, job_id: str) -> str | None:
+    """The model that a job prepares; None if it does something else."""
+    payload = tx.value("SELECT payload FROM jobs WHERE id = :id", {"id": job_id})
+    model: str | None = json.loads(payload or "{}").get("model")
+    return model
 
 
 def documents_waiting(tx: Transaction) -> int:
@@ -227,16 +238,17 @@ def put_back(tx: Transaction, job_id: str, lane: str | None = None) -> None:
 
 
 def recover(tx: Transaction) -> None:
-    """Put back what was running when the engine ended; a job that was running too often fails instead.
+    """Put back what an engine ran that has ended; a job that was running too often fails instead.
 
     A job keeps its lane and its turn: a later request for the same content must not overtake it.
     """
-    tx.run(GIVE_UP, {"now": now(), "most": MAX_CRASHES})
-    run_again(tx, None, counted=True)
+    for job_id in tx.abandoned_jobs():
+        tx.run(GIVE_UP, {"id": job_id, "now": now(), "most": MAX_CRASHES})
+        run_again(tx, job_id, counted=True)
 
 
-def run_again(tx: Transaction, job_id: str | None, *, counted: bool) -> None:
-    """Put a running job, or all of them, back into the queue; unless `counted`, it was not its attempt."""
+def run_again(tx: Transaction, job_id: str, *, counted: bool) -> None:
+    """Put a running job back into the queue; unless `counted`, it was not its attempt."""
     for row in tx.rows(PUT_BACK, {"now": now(), "id": job_id, "uncounted": int(not counted)}):
         tell(tx, row["id"], row["status"])
 

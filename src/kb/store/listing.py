@@ -10,7 +10,8 @@ from typing import Any
 from unicodedata import normalize
 
 from kb.core.metadata import shown
-from kb.core.values import LEDGER_STATES, Document, DocumentSummary, LedgerEntry, LedgerState, Listing, Order, Sort
+from kb.core.searches import Listing, Order, Sort
+from kb.core.values import LEDGER_STATES, Document, DocumentSummary, LedgerEntry, LedgerState
 from kb.store.backend import Row, Transaction
 from kb.store.documents import RECENT, as_documents, filtered, find, ledger_of, tags_of
 from kb.store.rows import from_row, listed, readable
@@ -38,9 +39,17 @@ def page(tx: Transaction, listing: Listing) -> tuple[list[Document], int]:
 def summaries(tx: Transaction, listing: Listing) -> tuple[list[DocumentSummary], int]:
     """One page of the documents as summaries, and how many there are in all."""
     rows, total = page_of_rows(tx, listing)
+    return as_summaries(tx, rows), total
+
+
+def as_summaries(tx: Transaction, rows: Sequence[Row], **more: Sequence[Any]) -> list[DocumentSummary]:
+    """The summaries of these rows; `more` has further fields, with a value for each row."""
     tags = tags_of(tx, [row["id"] for row in rows])
     with readable("documents"):
-        return [as_summary(row, tags[row["id"]]) for row in rows], total
+        return [
+            as_summary(row, tags[row["id"]], **{name: values[at] for name, values in more.items()})
+            for at, row in enumerate(rows)
+        ]
 
 
 def summary(tx: Transaction, ref: str) -> DocumentSummary:
@@ -65,8 +74,8 @@ def page_of_rows(tx: Transaction, listing: Listing) -> tuple[list[Row], int]:
     """Sort ids, then load the rows of one page: rows are wide, and most of them are not shown."""
     where, params = filtered(listing.filter)
     if listing.state is not None:
-        where += " AND instr(d.ledger, :state) > 0"
-        params["state"] = ENTRY.format(state=listing.state)
+        where += " AND d.ledger LIKE :state"
+        params["state"] = f"%{ENTRY.format(state=listing.state)}%"
     expression, natural = SORT_BY[listing.sort]
     direction = listing.order or natural
     sorted_by = f"published d WHERE {where} ORDER BY {expression} {direction}, id {direction}"
@@ -112,6 +121,7 @@ def folded(text: str) -> str:
 
 def as_summary(row: Row, tags: list[str], **more: Any) -> DocumentSummary:
     others = {"tags": tags, "ledger_counts": counted(row["ledger"]), "content_hash": None, "metadata": None}
+    others["parent"] = row["parent_id"]
     return from_row(DocumentSummary, row, **others | more)
 
 

@@ -7,6 +7,8 @@ from kb.store.backend import Transaction
 
 SET = "INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
+MODEL = "SELECT value FROM meta WHERE key = 'index.model'"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexVersions:
@@ -29,6 +31,16 @@ def differences(tx: Transaction, current: IndexVersions) -> list[str]:
         for name, value in asdict(current).items()
         if recorded.get(f"index.{name}") != value
     ]
+
+
+def model(tx: Transaction) -> str | None:
+    """The name of the model that the index was made with; None for a new file."""
+    return None if (recorded := tx.value(MODEL)) is None else str(recorded).rpartition(" ")[0]
+
+
+def model_fingerprint(tx: Transaction) -> str | None:
+    """The fingerprint of that model."""
+    return None if (recorded := tx.value(MODEL)) is None else str(recorded).rpartition(" ")[2]
 
 
 def record(tx: Transaction, current: IndexVersions) -> None:

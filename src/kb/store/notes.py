@@ -6,6 +6,7 @@ from kb.core.errors import NotFound
 from kb.core.times import now
 from kb.core.values import NoteVersion
 from kb.store.backend import Transaction
+from kb.store.rows import numbers
 
 ADD = "INSERT INTO note_versions (document_id, version, text, created_at) VALUES (:id, :version, :text, :now)"
 ALL = "SELECT version, text, created_at FROM note_versions WHERE document_id = :id ORDER BY version DESC"
@@ -38,7 +39,7 @@ def contents(tx: Transaction) -> list[tuple[int, str]]:
 
 def titles(tx: Transaction, ids: Collection[int]) -> dict[int, str]:
     """The titles of these notes, as far as they are there."""
-    rows = tx.rows(TITLES.format(ids=", ".join(str(int(id_)) for id_ in ids)))
+    rows = tx.rows(TITLES.format(ids=numbers(ids)))
     return {row["id"]: row["title"] for row in rows}
 
 

@@ -1,187 +1,53 @@
-"""Original files, named by the sha256 of their bytes.
+"""Original files, named by the sha256 of their bytes: what every store does with them.
 
-A file that is being received lies under `staging/`. It is synced and renamed before the row that names it is
-committed, so a row never names a file that is not there; what no row names is swept at start.
+A row never names an original that is not there: it is made durable in or before the transaction that names it. What no
+row names is swept at start.
 """
 
-import contextlib
-import hashlib
 import json
-import logging
-import os
 import re
-import shutil
-import threading
-import uuid
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from pathlib import Path
 
-from kb.core.errors import Conflict, NotFound, StorageFull, TooLarge, Unavailable
+from kb.core.errors import Conflict
 from kb.store.backend import Transaction
-from kb.store.folder import private, sync_folder
 from kb.store.page_cache import PageCache
+from kb.store.rows import readable
+from kb.store.staging import Staged, Staging
 
-log = logging.getLogger(__name__)
-
-EDGE = 65536  # bytes of a file's start and end that are kept at hand
-LEAST_FREE = 64 * 2**20  # bytes
-STAGED_FILES = 4  # how many files of the greatest size may be on their way in at once
 SHA256 = re.compile("[0-9a-f]{64}")
 
 OF_DOCUMENTS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'"
-# A job that reads the original of a document again needs it only as long as that document is there.
-OF_JOBS = """
+OF_JOBS = "SELECT payload FROM jobs WHERE kind = 'file' AND payload IS NOT NULL"
+OF_A_DOCUMENT = "SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note' LIMIT 1"
+# Jobs that are not done with it, also one that could be retried: `needed` says which of them truly name it.
+OF_A_JOB = """
 SELECT payload FROM jobs
- WHERE kind = 'file' AND payload IS NOT NULL AND json_extract(payload, '$.document_id') IS NULL
-"""
-# By a document, or by a job that is not done with it: also one that could be retried.
-IS_NAMED = """
-SELECT EXISTS (SELECT 1 FROM documents WHERE content_hash = :hash AND doc_type <> 'note')
-    OR EXISTS (SELECT 1 FROM jobs
-                WHERE status IN ('queued', 'running', 'failed', 'cancelled') AND kind = 'file'
-                  AND json_extract(payload, '$.content_hash') = :hash
-                  AND json_extract(payload, '$.document_id') IS NULL)
+ WHERE status IN ('queued', 'running', 'failed', 'cancelled') AND kind = 'file' AND payload LIKE :pattern
 """
 
 
-class Budget:
-    """Bytes that all incoming files together may hold."""
+class Originals(Staging, ABC):
+    """The originals, the place where they arrive, and the pages that were drawn of them."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self.held = 0
-
-    def take(self, size: int) -> None:
-        with self._lock:
-            if self.held + size > self._limit:
-                raise Unavailable(
-                    f"Files of {self._limit // 2**20} MB are being received already. Try again in a moment."
-                )
-            self.held += size
-
-    def release(self, size: int) -> None:
-        with self._lock:
-            self.held -= size
-
-
-class Staged:
-    """A file on its way in. Feed it with `write`; its hash and size grow along."""
-
-    def __init__(self, path: Path, limit: int, budget: Budget) -> None:
-        self.path = path
-        self.size = 0
-        self._limit = limit
-        self._budget = budget
-        self._taken = 0
-        self._hash = hashlib.sha256()
-        self.head = b""  # the first bytes, which mostly tell what kind of file it is
-        self.tail = b""  # the last bytes, where an archive lists what is in it
-        self._file = open(path, "xb", opener=private)  # noqa: SIM115 - closed by `close`
-
-    def write(self, data: bytes) -> None:
-        self._budget.take(len(data))
-        self._taken += len(data)
-        self.size += len(data)
-        if self.size > self._limit:
-            raise TooLarge(
-                f"The file is larger than {self._limit // 2**20} MB, the most that is accepted. Split it, or raise "
-                "KB_MAX_FILE_MB.",
-                max_size_mb=self._limit // 2**20,
-            )
-        self._hash.update(data)
-        if len(self.head) < EDGE:
-            self.head += data[: EDGE - len(self.head)]
-        self.tail = (self.tail + data[-EDGE:])[-EDGE:]
-        with storage_errors():
-            self._file.write(data)
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-    def sync(self) -> None:
-        with storage_errors():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        self._budget.release(self._taken)
-        with contextlib.suppress(OSError):  # what could not be written was reported when it was synced
-            self._file.close()
-
-
-class Originals:
     def __init__(self, folder: Path, limit: int) -> None:
-        self._folder = folder / "originals"
-        self._staging = folder / "staging"
-        self._limit = limit
-        self._budget = Budget(STAGED_FILES * limit)
+        super().__init__(folder, limit)
         self._pages = PageCache(folder / "cache" / "pages")
-        with storage_errors():
-            for path in (self._folder, self._staging):
-                path.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(folder)
 
-    @contextlib.contextmanager
-    def stage(self) -> Iterator[Staged]:
-        """A place for an incoming file; unless it is kept, nothing of it remains."""
-        with storage_errors():
-            staged = Staged(self._staging / uuid.uuid4().hex, self._limit, self._budget)
-        try:
-            yield staged
-        finally:
-            staged.close()
-            staged.path.unlink(missing_ok=True)
+    @abstractmethod
+    def keep(self, tx: Transaction, staged: Staged) -> None:
+        """Keep a synced file: it is durable once this write is committed."""
 
-    @contextlib.contextmanager
-    def scratch(self, size: int) -> Iterator[Path]:
-        """A temporary private file with room for about `size` bytes."""
-        path = self._staging / uuid.uuid4().hex
-        try:
-            with storage_errors():
-                free = shutil.disk_usage(self._staging).free
-                if free < size + LEAST_FREE:
-                    raise StorageFull(
-                        f"This needs {size // 2**20} MB in the data folder, and {free // 2**20} MB are free. Make room."
-                    )
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            yield path
-        finally:
-            discard(path)  # an error from before matters more than a leftover file
-
-    def keep(self, staged: Staged) -> None:
-        """Move a synced file to its place: it is durable from here on."""
-        target = self.path(staged.sha256)
-        with storage_errors():
-            target.parent.mkdir(mode=0o700, exist_ok=True)
-            staged.path.rename(target)
-            sync_folder(target.parent)
-            sync_folder(self._folder)
-
-    @property
-    def staged_bytes(self) -> int:
-        return self._budget.held
-
+    @abstractmethod
     def path(self, sha256: str) -> Path:
-        """Where an original lies. Only a sha256 becomes a path: the database may be damaged or crafted."""
-        if not is_sha256(sha256):
-            raise NotFound("There is no original: what the database has in place of its hash is not a sha256.")
-        return self._folder / sha256[:2] / sha256
+        """Where the bytes of an original lie, whatever became of them; of one that is not kept, no file lies there."""
 
-    def has(self, sha256: str) -> bool:
-        return is_sha256(sha256) and self.path(sha256).is_file()
+    @abstractmethod
+    def has(self, sha256: str) -> bool: ...
 
+    @abstractmethod
     def is_sound(self, sha256: str) -> bool:
-        """Whether the bytes still have the hash in the file's name; raises NotFound if there is no file."""
-        try:
-            with self.path(sha256).open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
-        except FileNotFoundError as gone:
-            raise NotFound("The original is not kept here; only its text is.") from gone
-        except OSError as broken:
-            log.warning("the original %s cannot be read: %s", sha256, broken.strerror)
-            return False
+        """Whether the bytes still have their hash; raises NotFound if the original is not kept."""
 
     def verified(self, sha256: str) -> Path:
         """The path of an original whose bytes are unchanged; hashing 100 MB takes a tenth of a second."""
@@ -192,11 +58,31 @@ class Originals:
             )
         return self.path(sha256)
 
-    def remove(self, sha256: str) -> None:
-        """The file, and the pages that were drawn of it."""
-        if is_sha256(sha256):
-            discard(self.path(sha256))
-            self._pages.remove(sha256)
+    @abstractmethod
+    def remove(self, tx: Transaction, sha256: str) -> None:
+        """Remove an original, and the pages that were drawn of it, once this write is committed."""
+
+    @abstractmethod
+    def clear(self, tx: Transaction) -> int:
+        """Remove every original once this write is committed. Return their size in bytes."""
+
+    @abstractmethod
+    def orphans(self, tx: Transaction, named: set[str]) -> list[str]:
+        """Originals that nothing names, as this write finds them: one is kept inside the write that names it."""
+
+    @abstractmethod
+    def drop(self, tx: Transaction, orphans: list[str]) -> None:
+        """Remove what `orphans` returned."""
+
+    def sweep(self, tx: Transaction, named: set[str]) -> int:
+        """Remove the originals that nothing names, and what was left in staging. Return how many files."""
+        orphans = self.orphans(tx, named)
+        self.drop(tx, orphans)
+        self._pages.sweep(named)
+        return len(orphans) + self.clear_staging()
+
+    def forget_removed(self) -> None:
+        """Remove from the caches what another engine has removed."""
 
     @property
     def kept_page_bytes(self) -> int:
@@ -212,57 +98,11 @@ class Originals:
         if not self.has(sha256):
             self._pages.remove(sha256)
 
-    def check(self) -> None:
-        """Raise StorageFull if no file could be received now."""
-        free = 0
-        with storage_errors():
-            free = shutil.disk_usage(self._staging).free
-        if free < LEAST_FREE:
-            raise StorageFull(f"Only {free // 2**20} MB are free on the disk of the data folder. Make room soon.")
-        with self.scratch(4096) as path, storage_errors(), path.open("wb") as file:
-            file.write(bytes(4096))
-            file.flush()
-            os.fsync(file.fileno())
-
-    def clear(self) -> int:
-        """Remove every file. Return their size in bytes."""
-        freed = sum(discard(file) for file in list(self._folder.glob("??/*")))
-        self._pages.sweep(set())
-        return freed
-
-    def orphans(self, named: set[str]) -> list[Path]:
-        """Files that nothing names. Call it inside a write: a file is kept inside the write that names it."""
-        return [file for file in self._folder.glob("??/*") if file.name not in named]
-
-    def sweep(self, named: set[str]) -> int:
-        """Remove the files that nothing names. Return how many."""
-        orphans = [*self.orphans(named), *self._staging.iterdir()]
-        for file in orphans:
-            discard(file)
-        self._pages.sweep(named)
-        return len(orphans)
-
-
-def discard(file: Path) -> int:
-    """Remove a file that nothing names any longer. Return the bytes that this freed.
-
-    The rows are gone by then, so this must not fail: what cannot be removed now is swept at the next start.
-    """
-    try:
-        size = file.stat().st_size
-        file.unlink()
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        log.warning("the file %s cannot be removed: %s", file.name, error.strerror)
-        return 0
-    return size
-
 
 def in_use(tx: Transaction) -> list[str]:
     """The hash of every original that a document names, or a job that is not done with it."""
     found = set(tx.column(OF_DOCUMENTS))
-    found.update(json.loads(payload).get("content_hash", "") for payload in tx.column(OF_JOBS))
+    found.update(map(needed, tx.column(OF_JOBS)))
     return sorted(filter(is_sha256, found))
 
 
@@ -273,16 +113,16 @@ def is_sha256(value: object) -> bool:
 
 def is_named(tx: Transaction, sha256: str) -> bool:
     """Whether something still needs this original."""
-    return bool(tx.value(IS_NAMED, {"hash": sha256}))
+    if tx.value(OF_A_DOCUMENT, {"hash": sha256}) is not None:
+        return True
+    return any(needed(payload) == sha256 for payload in tx.column(OF_A_JOB, {"pattern": f"%{sha256}%"}))
 
 
-@contextlib.contextmanager
-def storage_errors() -> Iterator[None]:
-    """Translate errors of the file system into ours."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageFull(
-            f"The data folder cannot be written: {error.strerror}. Free some disk space or check its permissions, then "
-            "try again."
-        ) from error
+def needed(payload: str) -> str:
+    """The hash of the original that a job with this payload brought; empty if it brought none.
+
+    A job that reads the original of a document again needs it only as long as that document is there.
+    """
+    with readable("jobs"):
+        request = json.loads(payload)
+        return str(request.get("content_hash", "")) if request.get("document_id") is None else ""

@@ -79,6 +79,12 @@ class PageCache:
                 if folder.name not in named:
                     self._remove(folder)
 
+    def kept(self) -> set[str]:
+        """The originals of which there are pages."""
+        with suppress(FileNotFoundError):
+            return {folder.name for folder in self._folder.iterdir()}
+        return set()
+
     def _remove(self, folder: Path) -> None:
         self._size = None
         try:

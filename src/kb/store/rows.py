@@ -16,12 +16,21 @@ Value = TypeVar("Value")
 # Arrays have 32 bits for every id up to the highest, so at most a gigabyte. A damaged or crafted file may have higher
 # ids.
 HIGHEST_ID = 2**28 - 1
+ALL = 2**62  # a LIMIT that limits nothing
 
 
 def listed(values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
-    """The placeholders for `IN (...)`, and their parameters. SQLite prepares one statement per number of values."""
+    """The placeholders for `IN (...)`, and their parameters. A store prepares one statement per number of values.
+
+    Without values it is NULL, which nothing equals: PostgreSQL knows no empty list.
+    """
     params = {f"v{number}": value for number, value in enumerate(values)}
-    return ", ".join(f":{name}" for name in params), params
+    return ", ".join(f":{name}" for name in params) or "NULL", params
+
+
+def numbers(ids: Iterable[int]) -> str:
+    """Whole numbers for `IN (...)`, where they are too many for placeholders."""
+    return ", ".join(str(int(id_)) for id_ in ids) or "NULL"
 
 
 @contextmanager

@@ -13,17 +13,17 @@ import apsw
 import pytest
 
 from kb.core.errors import Conflict, InvalidRequest, KBError, NotFound, StorageFull
+from kb.core.searches import SearchRequest
 from kb.core.settings import Settings
-from kb.core.values import SearchRequest
 from kb.engine.assembly import RunningEngine
 from kb.index import terms
 from kb.store.backup import archive as archives
 from kb.store.backup.archive import Archives
 from kb.store.backup.restore import restore, unpack
 from kb.store.folder import DataFolder
-from kb.store.originals import Originals
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from kb.store.sqlite.originals import OriginalFiles
 
 FILE = """
 INSERT INTO documents (title, doc_type, content_hash, created_at, revision, uid)
@@ -38,11 +38,11 @@ def made(tmp_path: Path) -> Archives:
     data.mkdir()
     migrate(data / "kb.db", terms.index_terms)
     database = SQLiteDatabase(data / "kb.db")
-    originals = Originals(data, 2**20)
+    originals = OriginalFiles(data, 2**20)
     with originals.stage() as staged, database.write() as tx:
         staged.write(b"the original")
         staged.sync()
-        originals.keep(staged)
+        originals.keep(tx, staged)
         tx.run(FILE, {"hash": staged.sha256})
     return Archives(database, originals)
 
@@ -79,7 +79,7 @@ def test_a_backup_becomes_the_same_folder(backup: Path, tmp_path: Path) -> None:
     assert (done.originals, done.missing) == (1, 0)
     with SQLiteDatabase(target / "kb.db").read() as tx:
         (sha256,) = tx.column("SELECT content_hash FROM documents")
-    assert Originals(target, 1).path(sha256).read_bytes() == b"the original"
+    assert OriginalFiles(target, 1).path(sha256).read_bytes() == b"the original"
     assert target.stat().st_mode & 0o777 == 0o700
     assert {p.stat().st_mode & 0o777 for p in target.rglob("*") if p.is_file()} == {0o600}
     assert [p.name for p in target.parent.iterdir()] == ["place"]
@@ -342,7 +342,7 @@ def test_archives_are_made_a_few_at_a_time(made: Archives) -> None:
 def test_a_backup_that_would_fill_the_disk_is_refused_at_once(
     made: Archives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb.store.originals.LEAST_FREE", 2**60)
+    monkeypatch.setattr("kb.store.staging.LEAST_FREE", 2**60)
     with pytest.raises(StorageFull, match="are free"):
         made.backup()
     assert list((tmp_path / "data" / "staging").iterdir()) == []

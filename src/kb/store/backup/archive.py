@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from kb import __version__
-from kb.core.errors import NotFound, Unavailable
+from kb.core.errors import Conflict, NotFound, Unavailable
 from kb.core.times import now
 from kb.store.backend import Database
 from kb.store.backup import export
@@ -101,12 +101,14 @@ class Archives:
         """The blocks of an original; none if it is gone or damaged, as a restore would refuse it."""
         name = original_name(hash_)
         try:
-            if self._originals.is_sound(hash_):
-                return (yield from file_member(name, self._originals.path(hash_)))
-            log.warning("the original %s is damaged; the backup does without it", hash_)
-            lacking.damaged.append(name)
+            path = self._originals.verified(hash_)
         except NotFound:
             lacking.missing.append(name)
+        except Conflict:
+            log.warning("the original %s is damaged; the backup does without it", hash_)
+            lacking.damaged.append(name)
+        else:
+            return (yield from file_member(name, path))
         return None
 
     def _export(self, resources: ExitStack) -> Iterator[bytes]:

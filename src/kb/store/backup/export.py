@@ -11,7 +11,8 @@ from kb.core.types import Json
 from kb.core.wire import wire
 from kb.store import chunks, documents, notes
 from kb.store.backend import Database, Row, Transaction
-from kb.store.originals import is_sha256, storage_errors
+from kb.store.originals import is_sha256
+from kb.store.staging import storage_errors
 
 PAGE = "SELECT * FROM published WHERE id > :after ORDER BY id LIMIT 100"
 NEXT = "SELECT * FROM published WHERE id >= :id ORDER BY id LIMIT 1"

@@ -31,6 +31,7 @@ PARTS: Final = {
     "jobs": 7,
     "meta": 8,
     "line_boxes": 10,
+    "folders": 12,
 }
 VECTORS: Final = 9  # of `chunks_vec`, by chunk id
 FULLTEXT: Final = "chunks_fts_content"

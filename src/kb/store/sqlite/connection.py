@@ -46,6 +46,15 @@ UPDATE jobs SET status = 'running', started_at = :now, attempts = attempts + 1
 RETURNING *
 """
 
+UNPUBLISHED = """
+SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.revision <> c.revision
+"""
+GIVEN = "SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = :name"
+RAISE_IDS = "UPDATE sqlite_sequence SET seq = max(seq, :seq) WHERE name = :name"
+ADD_IDS = """
+INSERT INTO sqlite_sequence (name, seq) SELECT :name, :seq WHERE :name NOT IN (SELECT name FROM sqlite_sequence)
+"""
+
 
 def connect(path: Path) -> apsw.Connection:
     """A connection with sqlite-vec, the pragmas (each read back) and the views of the vocabulary."""
@@ -110,6 +119,9 @@ class SQLiteTransaction:
     def run_many(self, sql: str, params: Sequence[Mapping[str, Any]]) -> None:
         self._connection.executemany(sql, params).fetchall()
 
+    def values(self, sql: str, params: Sequence[Mapping[str, Any]]) -> list[Any]:
+        return [values[0] for values in without_bytes(self._connection.executemany(sql, params).fetchall())]
+
     def rows(self, sql: str, params: Mapping[str, Any] | None = None) -> list[Row]:
         cursor = self._connection.execute(sql, params)
         first = cursor.fetchone()
@@ -136,11 +148,34 @@ class SQLiteTransaction:
         with readable("numbers"):
             return parsed(found).reshape(-1, len(columns))
 
-    def chunk_ids_given(self) -> int:
-        return int(self.value("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'chunks'") or 0)
+    def ids_given(self, table: str) -> int:
+        return int(self.value(GIVEN, {"name": table}) or 0)
+
+    def raise_ids(self, table: str, highest: int) -> None:
+        self.run(RAISE_IDS, {"name": table, "seq": highest})
+        self.run(ADD_IDS, {"name": table, "seq": highest})
+
+    def next_job_seq(self) -> int:
+        return int(self.value("SELECT max(seq) + 1 FROM jobs"))
 
     def claim_job(self, lane: str, now: str) -> Row | None:
         return self.row(CLAIM, {"lane": lane, "now": now})
+
+    def hold(self, job: Row) -> None:
+        """Every claim counts: there is one engine."""
+
+    def abandoned_jobs(self) -> list[str]:
+        return self.column("SELECT id FROM jobs WHERE status = 'running'")
+
+    def begin_draft(self, document_id: int, revision: int) -> None:
+        """Nothing is recorded: what is not published is a draft of this engine, or of one that died."""
+
+    def end_draft(self, document_id: int, revision: int) -> None: ...
+
+    def abandoned_drafts(self) -> tuple[list[int], list[int]]:
+        return self.column(UNPUBLISHED), self.column("SELECT id FROM documents WHERE revision = 0")
+
+    def forget_abandoned_drafts(self) -> None: ...
 
     def copy_to(self, path: Path) -> None:
         copy_into(self._connection, path)
@@ -156,6 +191,9 @@ class SQLiteTransaction:
 
     def broken_references(self) -> list[str]:
         return [str(row["table"]) for row in self.rows("PRAGMA foreign_key_check")]
+
+    def publishes(self, document_ids: Sequence[int] | None, follow: Callable[[], None]) -> None:  # noqa: ARG002
+        self._after.append(follow)
 
     def after_commit(self, action: Callable[[], None]) -> None:
         self._after.append(action)

@@ -7,14 +7,15 @@ translated into ours.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from kb.core.changes import RESET, Change
-from kb.store.backend import Listener
+from kb.core.status import EngineInfo, EngineState
+from kb.store.backend import Beat, IndexFollower, Listener
 from kb.store.sqlite.checksums import Changes
 from kb.store.sqlite.connection import BUSY_MS, SQLiteTransaction, connect, integrity_check, translated, without_bytes
 
@@ -34,6 +35,7 @@ class SQLiteDatabase:
         self._connections: dict[apsw.Connection, threading.Thread] = {}  # each with the thread that uses it
         self._registry = threading.Lock()
         self._writer = threading.Lock()
+        self._committing = threading.RLock()  # held from a commit until everything in memory has followed it
         self._listeners: list[Listener] = []
         self.changes = 0
         self.replacements = 0
@@ -55,7 +57,7 @@ class SQLiteDatabase:
             return without_bytes(self._connection().execute(sql, params).fetchall())
 
     @contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+    def write(self, *, durable: bool = True, publishes: bool = True) -> Iterator[SQLiteTransaction]:  # noqa: ARG002
         if (vacuuming := self._vacuuming) is not None:
             vacuuming.interrupt()
         with self._writer, translated(), self._synchronous(durable) as connection:
@@ -65,18 +67,44 @@ class SQLiteDatabase:
             try:
                 yield transaction
                 changes.stamp()
-                connection.execute("COMMIT")
+                with self._committing:
+                    connection.execute("COMMIT")
+                    self._follow(transaction)
             except BaseException:
                 changes.forget()
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
-            self.changes += 1
-            self._written = time.monotonic()
-            try:
-                transaction.committed()
-            finally:
-                self._tell(transaction.told)
+
+    def _follow(self, transaction: SQLiteTransaction) -> None:
+        self.changes += 1
+        self._written = time.monotonic()
+        try:
+            transaction.committed()
+        finally:
+            self._tell(transaction.told)
+
+    def follow(self, index: IndexFollower, *, load: bool = True) -> None:
+        """There is one engine: every write has its index follow by itself."""
+        if load:
+            index.reload()
+
+    def catch_up(self) -> str | None:
+        return None
+
+    def reading_anywhere(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    engine_id = ""
+
+    def beat(self, running: Sequence[str], state: EngineState) -> Beat:  # noqa: ARG002 - no other engine asks
+        return Beat()
+
+    def engines(self) -> list[EngineInfo]:
+        return []
+
+    def gauges(self) -> Iterator[tuple[str, str, float]]:
+        yield from ()
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -100,7 +128,7 @@ class SQLiteDatabase:
             connection.execute("PRAGMA synchronous=FULL")
 
     def settle(self) -> None:
-        with self._writer:
+        with self._committing:
             pass
 
     def damage(self) -> list[str]:

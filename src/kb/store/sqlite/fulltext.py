@@ -5,7 +5,7 @@ holds, and reading rows one by one into Python is the slow part. So a term's pos
 string, and BM25 is computed over arrays (`kb.search.keyword`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import lengths_of, starts_of
 from kb.store.backend import Postings
-from kb.store.rows import HIGHEST_ID, readable
+from kb.store.rows import readable
 from kb.store.sqlite import checksums
 
 # Every occurrence of a term, as the chunk's id: one string for all of them (a tenth of the time of rows).
@@ -54,7 +54,10 @@ class SQLiteFullText:
     def rebuild(self) -> None:
         self._connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
 
-    def postings(self, term: str) -> Postings:
+    def postings(self, terms: Sequence[str]) -> list[Postings]:
+        return [self._postings(term) for term in terms]
+
+    def _postings(self, term: str) -> Postings:
         found = self._connection.execute(POSTINGS, (term,)).fetchone()
         with readable("full text"):
             occurrences = parsed(found[0] if found else None)
@@ -66,10 +69,9 @@ class SQLiteFullText:
         for term, chunks in self._connection.execute("SELECT term, doc FROM temp.chunks_fts_counts"):
             yield str(term), int(chunks)
 
-    def terms_after(self, chunk_id: int, limit: int) -> list[tuple[int, list[str]]]:
-        rows = self._connection.execute(
-            "SELECT rowid, title, heading, body FROM chunks_fts WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
-            (chunk_id, HIGHEST_ID, limit),
+    def terms_of(self, chunk_ids: Sequence[int]) -> list[tuple[int, list[str]]]:
+        rows = self._connection.executemany(
+            "SELECT rowid, title, heading, body FROM chunks_fts WHERE rowid = ?", ((id_,) for id_ in chunk_ids)
         )
         with readable("full text"):
             return [(int(id_), " ".join(columns).split()) for id_, *columns in rows]

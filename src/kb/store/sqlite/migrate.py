@@ -16,6 +16,7 @@ import apsw
 from kb.core.errors import KBError
 from kb.core.times import now
 from kb.core.values import DOC_TYPES
+from kb.store import links
 from kb.store.chunks import text_key
 from kb.store.folder import sync_folder
 from kb.store.sqlite import checksums, schema
@@ -25,6 +26,7 @@ from kb.store.sqlite.schema import MIGRATIONS
 log = logging.getLogger(__name__)
 
 STAMPED = 4  # since this migration rows have checksums; later ones stamp the rows again
+LINKED = 11  # since this migration links are stored
 RECORD = "INSERT INTO migrations (version, applied_at) VALUES (:version, :now)"
 DERIVE = """
 UPDATE documents
@@ -102,6 +104,8 @@ def apply(connection: apsw.Connection, number: int, sql: str, segment: Segment) 
             )
         if number == 3:
             derive_text_keys(SQLiteTransaction(connection))
+        if number == LINKED:
+            links.refresh_all(SQLiteTransaction(connection))
         if number >= STAMPED:
             checksums.stamp_all(connection, wrong)
         if number == STAMPED:

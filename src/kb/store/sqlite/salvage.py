@@ -7,7 +7,6 @@ made from them: what cannot be read of those is left out, for the doctor to make
 Rows keep their checksums. A row whose checksum cannot be read gets a new one.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,18 +21,16 @@ from kb.store.sqlite import checksums
 from kb.store.sqlite.connection import SQLiteTransaction, connect, translated
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import Segment, migrate
+from kb.store.sqlite.vectors import SQLiteVectors
 
-# Tables that may lose rows. Unreadable jobs are dropped: without a queue, nothing could be added at all.
-EXPENDABLE = {"chunks", "jobs", "meta", "line_boxes"}
+# Tables that may lose rows. Unreadable jobs are dropped: without a queue, nothing could be added at all. Folders can be
+# watched again.
+EXPENDABLE = {"chunks", "jobs", "meta", "line_boxes", "folders", "folder_files", "links", "names"}
 # Without those of SQLite and inside virtual tables. The new file has its own record of migrations.
 TABLES = """
 SELECT name FROM sqlite_schema
  WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT IN ('migrations', 'checksums')
    AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*'
-"""
-RAISE_SEQUENCE = "UPDATE sqlite_sequence SET seq = max(seq, :seq) WHERE name = :name"
-ADD_SEQUENCE = """
-INSERT INTO sqlite_sequence (name, seq) SELECT :name, :seq WHERE :name NOT IN (SELECT name FROM sqlite_sequence)
 """
 LONGEST_GAP = 20_000  # successive row ids that cannot be read, until the rest of a table is given up
 UNIT = (0.99, 1.01)  # the length of every vector that the model makes
@@ -186,11 +183,10 @@ def stamp(target: apsw.Connection, part: int, row_id: int, checksum: int | None)
 
 def copy_sequences(source: apsw.Connection, target: apsw.Connection) -> None:
     """Copy the sequences, so that no id is given twice."""
-    own = set(tables(target))
+    own, transaction = set(tables(target)), SQLiteTransaction(target)
     for _, name, seq in TableReader(source, "sqlite_sequence", ("name", "seq")).rows():
         if name in own:
-            target.execute(RAISE_SEQUENCE, {"name": name, "seq": seq})
-            target.execute(ADD_SEQUENCE, {"name": name, "seq": seq})
+            transaction.raise_ids(name, seq)
 
 
 def copy_fulltext(source: apsw.Connection, target: apsw.Connection) -> None:
@@ -206,7 +202,7 @@ def copy_fulltext(source: apsw.Connection, target: apsw.Connection) -> None:
 def copy_vectors(source: apsw.Connection, target: apsw.Connection) -> None:
     """Copy the vectors, a thousand of which are in one blob, except damaged ones."""
     vectors, known = SQLiteTransaction(target).vectors, chunk_ids(target)
-    vectors.clear(dimensions := dimensions_of(source))
+    vectors.clear(dimensions := SQLiteVectors(source).dimensions())
     blobs = TableReader(source, "chunks_vec_vector_chunks00", ("vectors",))
     for block, validity, rowids in TableReader(source, "chunks_vec_chunks", ("validity", "rowids")).rows():
         found = blobs.row(block)
@@ -232,13 +228,6 @@ def vector_stamp(source: apsw.Connection, chunk_id: int, vector: Vector, own: in
         with np.errstate(all="ignore"):
             return own if UNIT[0] < np.linalg.norm(vector) < UNIT[1] else None
     return found[0] if found else None
-
-
-def dimensions_of(connection: apsw.Connection) -> int:
-    (sql,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").fetchall()[0]
-    found = re.search(r"FLOAT\[(\d+)\]", str(sql), re.IGNORECASE)
-    assert found is not None  # the schema was compared when the file was opened
-    return int(found[1])
 
 
 def chunk_ids(connection: apsw.Connection) -> set[int]:

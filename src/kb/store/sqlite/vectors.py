@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 STAMPED = """
 SELECT group_concat(id || ' ' || checksum, ' ') FROM (SELECT id, checksum FROM checksums WHERE part = ? ORDER BY id)
 """
+ONE = """
+SELECT v.embedding, c.checksum FROM chunks_vec v JOIN checksums c ON c.part = ? AND c.id = v.chunk_id
+ WHERE v.chunk_id = ?
+"""
 LOW = 2**32 - 1
 TALLY = f"""
 SELECT count(*), COALESCE(sum(id), 0), COALESCE(sum(checksum & {LOW}), 0), COALESCE(sum(checksum >> 32), 0)
@@ -85,6 +89,21 @@ class SQLiteVectors:
 
     def ids(self) -> NDArray[np.int64]:
         return np.array([id_ for (id_,) in self._connection.execute("SELECT chunk_id FROM chunks_vec")], np.int64)
+
+    def get(self, chunk_id: int) -> Vector | None:
+        with damage_named():
+            found = self._connection.execute(ONE, (checksums.VECTORS, chunk_id)).fetchone()
+        if found is None:
+            return None
+        vector = np.frombuffer(found[0], "<f4")
+        sound = int(checksums.sums(vector[None])[0]) == found[1] and bool(np.isfinite(vector).all())
+        return vector if sound else None
+
+    def dimensions(self) -> int:
+        (sql,) = self._connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'chunks_vec'").fetchall()[0]
+        found = re.search(r"FLOAT\[(\d+)\]", str(sql), re.IGNORECASE)
+        assert found is not None  # the schema was compared when the file was opened
+        return int(found[1])
 
     def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int:
         order = np.argsort(chunk_ids)
