@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +20,9 @@ from onnx import TensorProto, helper
 from kb.core.errors import InvalidRequest, Unavailable
 from kb.core.lru import LruCache
 from kb.core.settings import bundled_model_dir
+from kb.embedding.description import MINILM
 from kb.embedding.embedder import QUERY_CACHE, SentenceEmbedder, load
-from kb.embedding.model import FINGERPRINT, describe
+from kb.embedding.model import describe
 from kb.embedding.priority import Priority
 from kb.embedding.runtimes import Ids, Run, RuntimeName, Vectors, elsewhere
 
@@ -113,7 +116,7 @@ def test_nothing_gives_nothing(minilm: SentenceEmbedder) -> None:
 
 def test_the_model_says_what_it_is(minilm: SentenceEmbedder) -> None:
     assert (minilm.name, minilm.dimensions, minilm.max_tokens) == ("all-MiniLM-L6-v2", 384, 256)
-    assert minilm.fingerprint == FINGERPRINT
+    assert minilm.fingerprint == MINILM.fingerprint
 
 
 def test_a_text_over_the_window_is_refused_with_its_length(minilm: SentenceEmbedder) -> None:
@@ -317,7 +320,7 @@ def test_another_model_is_pooled_as_it_says(other: Path, pooling: str, runtime: 
             vector, expected / np.linalg.norm(expected), atol=1e-2 if "bf16" in embedder.device else 1e-6
         )
     assert embedder.name == "other-model"
-    assert embedder.fingerprint != FINGERPRINT
+    assert embedder.fingerprint != MINILM.fingerprint
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -332,3 +335,13 @@ def test_a_model_that_does_not_fit_is_refused(other: Path, runtime: RuntimeName)
     (other / "onnx" / "model.onnx").write_bytes(b"not a graph")
     with pytest.raises(Unavailable, match=r"cannot be run.*make setup"):
         load(other, runtime)
+
+
+def test_what_a_model_expects_in_front_of_texts_is_put_there(minilm: SentenceEmbedder) -> None:
+    prefixed = copy(minilm)
+    prefixed.description = replace(MINILM, query_prefix="query: ", passage_prefix="passage: ")
+    prefixed.query_cache = LruCache(8)
+    near = partial(pytest.approx, abs=1e-3)
+    assert prefixed.embed(["a heron"])[0] == near(minilm.embed(["passage: a heron"])[0])
+    tokens = minilm.tokenizer.encode("a heron")
+    assert prefixed.begin_query("a heron", tokens)() == near(minilm.embed_query("query: a heron"))

@@ -36,7 +36,7 @@ def test_what_is_added_is_there(chunks: ChunkIndex) -> None:
     chunks.replace(1, [10, 11], [3, 4], vectors_of(2))
     snapshot = chunks.snapshot()
     assert ids(chunks) == [10, 11]
-    assert (snapshot.count, snapshot.newest) == (2, 11)
+    assert (snapshot.count, snapshot.new_since(snapshot.version - 1).tolist()) == (2, [10, 11])
     assert snapshot.doc_lengths.tolist() == [7]
     assert snapshot.doc_ords.tolist() == [0, 0]
 
@@ -89,6 +89,15 @@ def test_arrays_grow_and_are_packed_without_losing_anything(
     for number in kept:
         row = int(looked_up(snapshot.row_of_chunk, np.array([2 * number]), snapshot.alive)[0])
         assert (snapshot.document_ids[snapshot.doc_ords[row]], snapshot.vectors[row, 0]) == (number, number)
+
+
+def test_a_passage_keeps_its_vector_when_packing_follows_a_replacement(chunks: ChunkIndex) -> None:
+    for document_id, chunk_id in ((1, 10), (2, 20), (3, 30), (1, 40)):  # the first one comes last
+        chunks.replace(document_id, [chunk_id], [1], vectors_of(1, value=chunk_id))
+    chunks._pack()
+    chunks._publish()
+    snapshot = chunks.snapshot()
+    assert snapshot.vectors[:, 0].tolist() == snapshot.chunk_ids.tolist() == [40, 20, 30]
 
 
 def test_nobody_sees_an_empty_index_while_it_is_packed(chunks: ChunkIndex, monkeypatch: pytest.MonkeyPatch) -> None:

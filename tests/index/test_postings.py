@@ -87,6 +87,36 @@ def test_what_is_gone_is_not_found(held: Held) -> None:
     assert held.count("heron") == []
 
 
+def test_a_passage_that_comes_back_counts_once(held: Held) -> None:
+    """As one does that is taken out of the trash, also after the arrays were packed meanwhile."""
+    id_ = held.add("heron heron")
+    held.add("heron")
+    assert held.count("heron") == [2, 1]
+    for packed in (False, True):
+        held.live.remove(id_)
+        assert held.count("heron") == [1]
+        if packed:
+            held.live._pack()
+        held.live.replace(id_, [1], [2], lambda into: into.fill(1), [False])
+        assert held.count("heron") == [1, 2]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_passage_that_was_away_when_postings_were_read_is_found_when_it_is_back(held: Held, packed: bool) -> None:
+    """Added and deleted without a search in between; then a search, and only then it is taken out of the trash."""
+    held.add("heron")
+    assert held.count("heron") == [1]
+    id_ = held.add("heron heron")
+    held.live.remove(id_)
+    if packed:
+        held.live._pack()
+    assert held.count("heron") == [1]
+    held.live.replace(id_, [2], [2], lambda into: into.fill(1), [False])
+    assert held.count("heron") == [1, 2]
+    held.add("otter")
+    assert held.count("heron") == [1, 2]
+
+
 def test_documents_count_whole(held: Held) -> None:
     held.add("heron", "otter", "heron heron")
     held.add("heron")
@@ -114,6 +144,30 @@ def test_passages_that_are_published_in_another_order_than_written_are_in_the_or
         documents.publish(tx, late, content("late"), 1, 1)
         tx.after_commit(lambda: held.live.replace(late, [id_], [2], rows))
     assert held.count("heron") == [1, 2]
+
+
+@pytest.mark.parametrize("largest_delta", [0, 1000])
+def test_a_passage_with_a_lower_id_than_those_known_is_found(
+    held: Held, monkeypatch: pytest.MonkeyPatch, largest_delta: int
+) -> None:
+    """A store with several writers commits out of the order of ids."""
+    monkeypatch.setattr(postings, "LARGEST_DELTA", largest_delta)
+    held.add("heron")
+    with held.database.write() as tx:
+        tx.raise_ids("chunks", 2)
+    held.add("heron heron")
+    assert held.count("heron") == [1, 2]
+    rows = np.ones((1, WIDTH), np.float32)
+    with held.database.write() as tx:
+        late = documents.reserve(tx)
+        (id_,) = chunks.add(tx, late, 1, [chunk(0, "heron heron heron", rows[0])])
+        tx.run("UPDATE chunks SET id = 2 WHERE id = :id", {"id": id_})
+        ((_, terms),) = tx.fulltext.terms_of([id_])
+        tx.fulltext.remove([id_])
+        tx.fulltext.add(2, "", "", " ".join(terms))
+        documents.publish(tx, late, content("late"), 1, 1)
+        tx.after_commit(lambda: held.live.replace(late, [2], [3], rows))
+    assert held.count("heron") == [1, 2, 3]
 
 
 @pytest.mark.parametrize("bound", ["HELD_POSTINGS", "RESOLVED_POSTINGS"])
@@ -159,7 +213,7 @@ def test_reading_ahead_stops_where_memory_ends_and_takes_the_most_frequent(
     assert index.cached_postings == 60 + 40 + 2  # heron and badger, and two numbers
     for asked in ("7", "8"):
         with held.database.read() as tx:
-            index.search(tx, Scope.unfiltered(held.live.snapshot()), [asked], 10)
+            index.search(tx, Scope.unfiltered(held.live.snapshot()), terms.query_terms(asked), 10)
     assert index.cached_postings == 60 + 40 + 2  # two that nobody asked for went, and nothing else
 
 
@@ -216,5 +270,5 @@ def test_what_is_forgotten_is_to_be_read_ahead_again(held: Held, monkeypatch: py
     for _ in range(5):
         held.add("heron")
     with held.database.read() as tx:
-        index.search(tx, Scope.unfiltered(held.live.snapshot()), ["heron"], 10)
+        index.search(tx, Scope.unfiltered(held.live.snapshot()), terms.query_terms("heron"), 10)
     assert [*cold, index.is_cold] == [True, False, True]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb.core.values import Filter, Hit, Mode, SearchRequest
+from kb.core.searches import Filter, Hit, Mode, SearchRequest
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex

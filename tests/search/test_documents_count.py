@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kb.core.values import SearchRequest
+from kb.core.searches import Hit, SearchRequest
+from kb.embedding.description import MINILM
 from kb.embedding.embedder import SentenceEmbedder
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex, Snapshot, looked_up
-from kb.search import fusion
+from kb.search.fusion import Fusion
 from kb.search.keyword import K1, B, KeywordIndex
 from kb.search.ranking import Scored, kth_best_diversified, top_k_diversified
 from kb.search.searcher import Question, Searcher
@@ -20,6 +21,7 @@ from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
 from shelf import chunk, content
 
+CONSTANTS = MINILM.fusion
 TEXTS = {
     "about": ["The otter swims in the river.", "The otter eats fish.", "An otter sleeps on its back."],
     "mentions": ["A long list: otter, badger, weasel.", "Taxes are due in May.", "The office is closed on Monday."],
@@ -84,11 +86,17 @@ def test_further_passages_of_a_document_count_less_and_only_in_hybrid(held: tupl
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     first = {name: next(hit.score for hit in hits if names[hit.document_id] == name) for name in TEXTS}
     others = [hit for hit in hits if hit.score != first[names[hit.document_id]]]
-    assert all(hit.score <= fusion.SECOND * first[names[hit.document_id]] + 1e-6 for hit in others)
-    for hit in searcher.search(SearchRequest("otter", mode="vector", explain=True)).hits:
-        assert hit.explain is not None
-        assert hit.explain.vector is not None
-        assert hit.score == pytest.approx(max(hit.explain.vector.score, 0.0), abs=1e-6)
+    assert all(hit.score <= CONSTANTS.further_passage * first[names[hit.document_id]] + 1e-6 for hit in others)
+    best, *others = searcher.search(SearchRequest("otter", mode="vector", explain=True)).hits
+    assert len(others) == sum(map(len, TEXTS.values())) - 1
+    for hit in others:
+        assert hit.score / best.score == pytest.approx(max(cosine(hit), 0) / cosine(best), abs=1e-6)
+
+
+def cosine(hit: Hit) -> float:
+    assert hit.explain is not None
+    assert hit.explain.vector is not None
+    return hit.explain.vector.score
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -102,15 +110,15 @@ def test_the_best_after_mixing_are_those_of_brute_force(seed: int, count: int, s
     truth: list[tuple[float, int]] = []
     for row in np.lexsort((np.arange(size), -scores)):
         owner = int(owners[row])
-        truth.append((-float(scores[row] * np.float32(fusion.SECOND if owner in seen else 1)), int(row)))
+        truth.append((-float(scores[row] * np.float32(CONSTANTS.further_passage if owner in seen else 1)), int(row)))
         seen.add(owner)
     snapshot = snapshot_of(owners)
     rows = looked_up(snapshot.row_of_chunk, np.arange(size), snapshot.alive)  # chunk n is the n-th of these
     scored = Scored(rows.astype(np.int64), scores).at(random.permutation(size))
-    found = top_k_diversified(scored, snapshot, count)
+    found = top_k_diversified(scored, snapshot, count, CONSTANTS.further_passage)
     assert snapshot.chunk_ids[found.rows].tolist() == [chunk for _, chunk in sorted(truth)[:count]]
-    assert kth_best_diversified(scored, snapshot, count) == found.scores[-1]
-    assert kth_best_diversified(scored, snapshot, size + 1) == 0
+    assert kth_best_diversified(scored, snapshot, count, CONSTANTS.further_passage) == found.scores[-1]
+    assert kth_best_diversified(scored, snapshot, size + 1, CONSTANTS.further_passage) == 0
 
 
 def snapshot_of(owners: NDArray[np.int64]) -> Snapshot:
@@ -145,10 +153,11 @@ def test_a_search_trusts_meaning_less_where_the_model_does_not_know_the_words(
     searcher, _ = held
     question = "otter 漢字的是了在有我他"
     trust = Question(question, searcher._embedder).trust
-    assert trust == fusion.LEAST_TRUST
+    assert trust == CONSTANTS.least_trust
     best = searcher.search(SearchRequest(question, explain=True)).hits[0]
     assert best.explain is not None
     assert best.explain.fts is not None
     words = np.array([best.explain.fts.score], np.float32)
-    least, most = (float(fusion.fused(words, np.array([cosine], np.float32), trust)[0]) for cosine in (0, 1))
+    fusion = Fusion(CONSTANTS, trust)
+    least, most = (float(fusion.fused(words, np.array([cosine], np.float32))[0]) for cosine in (0, 1))
     assert least <= best.score <= most < least + 0.05

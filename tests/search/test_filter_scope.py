@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb.core.values import Filter
+from kb.core.searches import Filter
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
 from kb.search.filter_scope import Scope, Scopes

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb.core.values import Anchor, Hit
+from kb.core.searches import Hit
+from kb.core.values import Anchor
 from kb.index import terms
 from kb.search import hits
 from kb.search.hits import Passages

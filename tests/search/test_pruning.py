@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kb.core.values import Filter, Mode, SearchRequest
+from kb.core.searches import Filter, Mode, SearchRequest
+from kb.core.settings import MULTILINGUAL_VECTORS, bundled_model_dir
+from kb.embedding.description import FusionConstants
 from kb.embedding.embedder import SentenceEmbedder
+from kb.embedding.static import StaticEmbedder
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex, looked_up
 from kb.index.numpy_kernels import NumpyKernels
 from kb.search.filter_scope import Scope
+from kb.search.fusion import Fusion
 from kb.search.keyword import KeywordIndex
 from kb.search.pruning import Legs, prune, score_all
 from kb.search.searcher import Searcher
@@ -21,6 +25,7 @@ from kb.store import chunks, documents
 from kb.store.backend import Vector
 from kb.store.sqlite.database import SQLiteDatabase
 from kb.store.sqlite.migrate import migrate
+from kb.store.static_vectors import encoded
 from shelf import chunk, content
 
 RANDOM = np.random.default_rng(3)
@@ -33,6 +38,8 @@ QUESTIONS = [
     "word5 word5 nothing",
     "how does that go",
     "word7 漢字的是了在有我他",  # hardly trusted to the model
+    "parole che non stanno in nessun testo",  # no word of it occurs, as if in another language
+    "word7 word900 word901 word902",  # some do
 ]
 
 
@@ -58,10 +65,12 @@ def searchers(
     migrate(path, terms.index_terms)
     database = SQLiteDatabase(path)
     live = ChunkIndex(embedder.dimensions)
-    asked = np.stack([embedder.embed_query(question) for question in QUESTIONS])
+    asked = np.stack([embedder.embed_query(question) for question in QUESTIONS[:6]])
     topics = unit(
         RANDOM.normal(size=(TOPICS, embedder.dimensions)) + 12 * asked[RANDOM.integers(len(asked), size=TOPICS)]
     )
+    topics_said = [QUESTIONS[number % len(QUESTIONS)] for number in range(TOPICS)]
+    static = StaticEmbedder(bundled_model_dir(MULTILINGUAL_VECTORS))
     ids: list[int] = []
     with database.write() as tx:
         for number in range(1200):
@@ -69,7 +78,12 @@ def searchers(
                 size = 1 if number % 2 else int(RANDOM.integers(2, 13))
                 noise = RANDOM.normal(size=(size, embedder.dimensions))
                 vectors = unit(topics[number % TOPICS] + 0.06 * noise)
-                said = [chunk(at, text(), vector) for at, vector in enumerate(vectors)]
+                texts = [text() for _ in vectors]
+                about = static.embed([f"{said} {topics_said[number % TOPICS]}" for said in texts])
+                said = [
+                    chunk(at, text, vector, None if number % 50 == 3 else encoded(of_static))
+                    for at, (text, vector, of_static) in enumerate(zip(texts, vectors, about, strict=True))
+                ]
             id_ = documents.reserve(tx)
             ids.append(id_)
             chunks.add(tx, id_, 1, said)
@@ -85,9 +99,9 @@ def searchers(
         live.remove(id_)
     keywords = KeywordIndex()
     yield (
-        Searcher(database, live, keywords, embedder, partial(prune, exact_up_to=0)),
-        Searcher(database, live, keywords, embedder),
-        Searcher(database, live, keywords, embedder, score_all),
+        Searcher(database, live, keywords, embedder, partial(prune, exact_up_to=0), static),
+        Searcher(database, live, keywords, embedder, static=static),
+        Searcher(database, live, keywords, embedder, score_all, static),
     )
     database.close()
 
@@ -133,9 +147,11 @@ def test_kernels_in_numpy_do_not_change_the_answer(
 ) -> None:
     asked, pruning = SearchRequest(question, mode=mode, filter=Filter(tags=tag)), searchers[0]
     compiled = pruning.search(asked).hits
-    for module in ("kb.index.postings", "kb.index.sign_bits", "kb.search.keyword", "kb.search.vector"):
-        monkeypatch.setattr(f"{module}.kernels", NumpyKernels())
-    fresh = Searcher(pruning._database, pruning._live, KeywordIndex(), pruning._embedder, pruning._choose)
+    for module in ("index.postings", "index.sign_bits", "search.keyword", "search.vector", "search.static_leg"):
+        monkeypatch.setattr(f"kb.{module}.kernels", NumpyKernels())
+    fresh = Searcher(
+        pruning._database, pruning._live, KeywordIndex(), pruning._embedder, pruning._choose, pruning.static
+    )
     in_numpy = fresh.search(asked).hits
     assert [hit.chunk_id for hit in in_numpy] == [hit.chunk_id for hit in compiled]
     assert [hit.score for hit in in_numpy] == pytest.approx([hit.score for hit in compiled], abs=1e-6)
@@ -145,7 +161,7 @@ def test_who_has_the_score_reaches_it(searchers: tuple[Searcher, Searcher, Searc
     searcher = searchers[0]
     scope = Scope.unfiltered(searcher._live.snapshot())
     with searcher._database.read() as tx:
-        keywords = searcher._keywords.search(tx, scope, ["word3", "word17"], 20)
+        keywords = searcher._keywords.search(tx, scope, terms.query_terms("word3 word17"), 20)
     for row, score in zip(*keywords.hits, strict=True):
         assert row in keywords.reaching(float(score)).rows
     assert len(keywords.reaching(float(keywords.hits.scores.max())).rows) < len(keywords.hits.rows)
@@ -175,7 +191,7 @@ def test_most_are_ruled_out_and_hardly_any_of_the_best() -> None:
     held = looked_at = 0
     for number in range(100):
         question = unit(topics[number] + 0.05 * RANDOM.normal(size=384))
-        found = prune(Legs(scope, None, Dense(scope, question), 1.0), 10, exact_up_to=0)
+        found = prune(Legs(scope, None, Dense(scope, question), Fusion(FusionConstants(), 1.0)), 10, exact_up_to=0)
         best = np.argsort(-(vectors @ question))[:10]
         held += len(np.intersect1d(looked_up(scope.snapshot.row_of_chunk, best, scope.snapshot.alive), found.rows))
         looked_at += len(found.rows)

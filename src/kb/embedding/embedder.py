@@ -17,7 +17,8 @@ import numpy as np
 from kb.core.errors import InvalidRequest, Unavailable
 from kb.core.lru import LruCache
 from kb.embedding.batcher import BulkEmbedder, rounded
-from kb.embedding.model import ModelFiles, Pooling, describe
+from kb.embedding.description import ModelDescription, Pooling
+from kb.embedding.model import ModelFiles, describe
 from kb.embedding.priority import Priority
 from kb.embedding.runtimes import SHORTEST, Finish, Ids, Run, Runtime, RuntimeName, Vectors, open_runtime
 from kb.embedding.tokenizer import Tokenizer, Tokens
@@ -32,8 +33,13 @@ class Embedder(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def description(self) -> ModelDescription: ...
+    @property
     def fingerprint(self) -> str:
         """The same for the same vectors, another for another model."""
+
+    def of(self, fingerprint: str) -> "Embedder | None":
+        """The embedder for an index of this model; None when another model has just taken over."""
 
     @property
     def dimensions(self) -> int: ...
@@ -76,25 +82,30 @@ class SentenceEmbedder:
     """Tokenizer, runtime and pooling of one model; queries beside bulk work."""
 
     def __init__(self, files: ModelFiles, runtime: Runtime, priority: Priority) -> None:
-        self.name = files.name
+        self.description = files.description
+        self.name = files.description.name
         self.fingerprint = files.fingerprint
-        self.dimensions = files.dimensions
-        self.max_tokens = files.max_tokens
+        self.dimensions = files.description.dimensions
+        self.max_tokens = files.description.max_tokens
         self.device = runtime.device
         self.tokenizer = Tokenizer(files.tokenizer)
-        self._pooling = files.pooling
+        self._pooling = files.description.pooling
         self._runtime = runtime
         self._querying = Lock()  # guards `_pending`, and the runtime while it embeds a single text
         self._pending: PendingQuery | None = None
         streams = [partial(self._embedded, run) for run in runtime.streams]
-        self._bulk = BulkEmbedder(streams, partial(self._alone, runtime.whole), files.dimensions, priority)
+        self._bulk = BulkEmbedder(streams, partial(self._alone, runtime.whole), self.dimensions, priority)
         self.query_cache: LruCache[str, Vectors] = LruCache(QUERY_CACHE)
+
+    def of(self, fingerprint: str) -> "SentenceEmbedder":  # noqa: ARG002 - it is never replaced
+        return self
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self.begin(texts).result()
 
     def begin(self, texts: Sequence[str]) -> "Future[Vectors]":
-        ids = self.tokenizer.ids(texts)
+        prefix = self.description.passage_prefix
+        ids = self.tokenizer.ids([prefix + text for text in texts] if prefix else texts)
         lengths = [len(tokens) for tokens in ids]
         if lengths and max(lengths) > self.max_tokens:
             number = lengths.index(max(lengths))
@@ -112,7 +123,10 @@ class SentenceEmbedder:
     def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
         if (known := self.query_cache.get(text)) is not None:
             return lambda: known
-        windows = self.tokenizer.windows(text, tokens or self.tokenizer.encode(text), self.max_tokens)
+        if prefix := self.description.query_prefix:
+            windows = self._windows(prefix + text)
+        else:
+            windows = self._windows(text, tokens)
         pending = self._begin(windows[0]) if len(windows) == 1 else None
 
         def finish() -> Vectors:
@@ -122,6 +136,9 @@ class SentenceEmbedder:
             return vector
 
         return finish
+
+    def _windows(self, text: str, tokens: Tokens | None = None) -> list[list[int]]:
+        return self.tokenizer.windows(text, tokens or self.tokenizer.encode(text), self.max_tokens)
 
     def _begin(self, window: Sequence[int]) -> PendingQuery | None:
         """Return None if the runtime is busy; the caller then embeds synchronously."""
@@ -189,9 +206,10 @@ def load(model_dir: Path, runtime: RuntimeName = "auto", priority: Priority | No
     opened = open_runtime(files.graph, runtime)
     # One after the other: OpenVINO's binding can lock itself up when two threads use it for the very first time.
     (dimensions,) = {run(SHORTEST, SHORTEST).shape[-1] for run in (opened.query, opened.whole, *opened.streams)}
-    if dimensions != files.dimensions:
+    if dimensions != files.description.dimensions:
         raise Unavailable(
-            f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says {files.dimensions}. "
+            f"{files.graph} gives {dimensions} dimensions, but 1_Pooling/config.json says "
+            f"{files.description.dimensions}. "
             "Check KB_MODEL_DIR."
         )
     return SentenceEmbedder(files, opened, priority or Priority())

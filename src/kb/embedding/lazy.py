@@ -27,8 +27,9 @@ class WarmingEmbedder:
         self._model_dir = model_dir
         self._priority = priority
         files = model.describe(model_dir)
-        self.name, self.fingerprint = files.name, files.fingerprint
-        self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
+        self.description, self.fingerprint = files.description, files.fingerprint
+        self.name = files.description.name
+        self.dimensions, self.max_tokens = files.description.dimensions, files.description.max_tokens
         self._loaded = threading.Event()
         self._embedder: SentenceEmbedder | None = None
         self.problem: str | None = None  # why it could not be loaded
@@ -58,6 +59,13 @@ class WarmingEmbedder:
 
     def begin_query(self, text: str, tokens: Tokens | None = None) -> Finish:
         return self._wait().begin_query(text, tokens)
+
+    def of(self, fingerprint: str) -> "WarmingEmbedder":  # noqa: ARG002 - `CurrentEmbedder` replaces it
+        return self
+
+    def wait(self) -> None:
+        """Return when the model is loaded. Unavailable if it cannot be."""
+        self._wait()
 
     def _load(self) -> None:
         try:

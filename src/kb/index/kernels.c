@@ -115,6 +115,19 @@ void kernels_cosines(const float *vectors, int64_t dimensions, const float *ques
     }
 }
 
+// Vectors of signed bytes, each with the scale that makes it a unit vector; below 0: it has none.
+void kernels_static_cosines(const int8_t *vectors, const float *scales, int64_t dimensions, const int16_t *question,
+                            const int64_t *at, int64_t count, float *cosines) {
+    for (int64_t i = 0; i < count; i++) {
+        if (at && i + BITS_AHEAD < count) prefetch(vectors + at[i + BITS_AHEAD] * dimensions, dimensions);
+        const int8_t *row = vectors + row_at(at, i) * dimensions;
+        int32_t sum = 0; // at most 128 * 127 * 32767
+        for (int64_t j = 0; j < dimensions; j++) sum += row[j] * question[j];
+        float scale = scales[row_at(at, i)];
+        cosines[i] = scale > 0 ? (float)sum * scale : 0;
+    }
+}
+
 void kernels_cosines_with_documents(const float *vectors, const float *doc_vectors, int64_t dimensions,
                                     const float *question, const int32_t *doc_ords, const int32_t *doc_vector_rows,
                                     const int64_t *at, int64_t count, float *cosines) {

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kb.index.numpy_kernels import Counts, Distances, Floats, Indices, Marks, NumpyKernels, Rows, SignBits, Totals
+from kb.index.numpy_kernels import (
+    Counts,
+    Distances,
+    Floats,
+    Indices,
+    Marks,
+    NumpyKernels,
+    Rows,
+    SignBits,
+    StaticQuestion,
+    StaticVectors,
+    Totals,
+)
 
 if TYPE_CHECKING:
     from kb.index.chunk_index import Snapshot
@@ -41,6 +53,7 @@ class Many:
 
 
 FLOATS, BITS, ROWS, INDICES = Many(np.float32), Many(np.uint64), Many(np.int64), Many(np.int32)
+BYTES, SHORTS = Many(np.int8), Many(np.int16)
 COUNTS, TOTALS, MARKS = Many(np.uint16), Many(np.uint32), Many(np.bool_)
 ROWS_OR_ALL = Many(np.int64, optional=True)
 SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -51,6 +64,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "hits": (FLOATS, FLOATS, INDICES, ROWS_OR_ALL, c_int64, ROWS, FLOATS),
     "distances": (BITS, c_int64, BITS, ROWS_OR_ALL, c_int64, COUNTS),
     "cosines": (FLOATS, c_int64, FLOATS, ROWS_OR_ALL, c_int64, FLOATS),
+    "static_cosines": (BYTES, FLOATS, c_int64, SHORTS, ROWS_OR_ALL, c_int64, FLOATS),
     "cosines_with_documents": (FLOATS, FLOATS, c_int64, FLOATS, INDICES, INDICES, ROWS, c_int64, FLOATS),
     "within_reach": (BITS, BITS, c_int64, BITS, INDICES, INDICES, FLOATS, ROWS, FLOATS, c_int64, ROWS),
 }
@@ -110,6 +124,14 @@ class CompiledKernels(NumpyKernels):
         found = np.empty(len(vectors) if at is None else len(at), np.float32)
         library = self._library(len(found), BRIEF_VECTORS)
         library.kernels_cosines(vectors, vectors.shape[1], question, at, len(found), found)
+        return found
+
+    def static_cosines(
+        self, vectors: StaticVectors, scales: Floats, question: StaticQuestion, at: Rows | None = None
+    ) -> Floats:
+        found = np.empty(len(vectors) if at is None else len(at), np.float32)
+        library = self._library(len(found), BRIEF_VECTORS)
+        library.kernels_static_cosines(vectors, scales, vectors.shape[1], question, at, len(found), found)
         return found
 
     def cosines_with_documents(self, held: "Snapshot", question: Floats, at: Rows) -> Floats:

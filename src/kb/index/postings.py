@@ -1,8 +1,9 @@
 """Cache of postings: the chunks in which each term occurs, and how often. Bounded.
 
-FTS5 holds the postings on disk, and reading those of a frequent term takes far longer than using them. A chunk's terms
-never change (new content means new chunks), so what was read once stays right. The terms of chunks that were written
-later are in the delta, which is read once, chunk by chunk, and serves every term.
+The store holds the postings, and reading those of a frequent term takes far longer than using them. A chunk's terms
+never change (new content means new chunks), so what was read once stays right. The terms of chunks that were published
+later are in the delta, which is read once, chunk by chunk, and serves every term. Whether one came later is told by the
+version of the index in memory in which it came: a store may commit chunks in another order than that of their ids.
 
 There are two caches: compact postings by chunk id, for many terms; and postings resolved to the rows of the present
 snapshot, for the terms that are asked for most.
@@ -47,11 +48,11 @@ class CompactPostings:
             ids, counts = ids[held], counts[held]
         return CompactPostings(ids.astype(np.int32), counts.astype(np.uint16))
 
-    def upto(self, chunk_id: int) -> "CompactPostings":
-        known = int(np.searchsorted(self.chunk_ids, chunk_id, side="right"))
-        if known == len(self):
-            return self
-        return CompactPostings(self.chunk_ids[:known].copy(), self.counts[:known].copy())
+    def upto(self, version: int, snapshot: Snapshot) -> "CompactPostings":
+        """Those of the chunks that had come by this version; chunks that were never published have not."""
+        came_at = snapshot.came_at.take(self.chunk_ids, mode="clip")
+        there = (came_at >= 0) & (came_at <= version) & (self.chunk_ids < len(snapshot.came_at))
+        return self if there.all() else CompactPostings(self.chunk_ids[there], self.counts[there])
 
     def followed_by(self, later: Sequence[tuple[int, int]]) -> "CompactPostings":
         ids, counts = np.array(later, np.int64).T
@@ -77,9 +78,9 @@ class ResolvedPostings:
     @staticmethod
     def of(postings: CompactPostings, snapshot: Snapshot) -> "ResolvedPostings":
         rows, counts = kernels.located(postings.chunk_ids, postings.counts, snapshot.row_of_chunk, snapshot.alive)
-        if (rows[1:] < rows[:-1]).any():  # published in another order than written
-            order = rows.argsort()
-            rows, counts = rows.take(order), counts.take(order)
+        if (rows[1:] <= rows[:-1]).any():  # published in another order than written, or taken out of the trash
+            rows, first = np.unique(rows, return_index=True)
+            counts = counts.take(first)
         return ResolvedPostings(rows, counts, *kernels.totals(rows, counts, snapshot.doc_ords))
 
     def at(self, rows: NDArray[np.int64], documents: NDArray[np.int64]) -> "ResolvedPostings":
@@ -92,19 +93,19 @@ class ResolvedPostings:
 
 
 class Delta:
-    """The terms of the chunks that are newer than the cached compact postings."""
+    """The terms of the chunks that are newer than the cached compact postings; `after` and `upto` are versions."""
 
     def __init__(self, after: int) -> None:
         self.after = self.upto = after
         self.chunks = 0
         self._terms: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)  # (chunk id, count)
 
-    def add(self, chunks: Iterable[tuple[int, Sequence[str]]]) -> None:
+    def add(self, chunks: Iterable[tuple[int, Sequence[str]]], upto: int) -> None:
         for chunk_id, terms in chunks:
             for term, count in Counter(terms).items():
                 self._terms[term].append((chunk_id, count))
-            self.upto = chunk_id
             self.chunks += 1
+        self.upto = upto
 
     @property
     def terms(self) -> Iterable[str]:
@@ -121,6 +122,7 @@ class PostingsCache:
         self._resolved: LruCache[str, ResolvedPostings]
         self._version: int  # of the snapshot that they are resolved for
         self._delta: Delta
+        self._loads = 0  # of the index that they follow
         self.times_forgotten = 0
         self._forget(after=0)
 
@@ -148,7 +150,7 @@ class PostingsCache:
             held = {term: (self._held.get(term), delta.of(term)) for term in terms if term not in found}
         for term, (known, later) in held.items():
             if known is None:
-                (postings,) = self._read(tx, [term], delta, used=True)
+                (postings,) = self._read(tx, snapshot, [term], delta, used=True)
             else:
                 postings = known.followed_by(later) if later else known
             found[term] = ResolvedPostings.of(postings, snapshot)
@@ -164,15 +166,17 @@ class PostingsCache:
             self._follow(tx, snapshot)
             delta = self._delta
             new = [term for term in terms if term not in self._held]
-        self._read(tx, new, delta, used=False)
+        self._read(tx, snapshot, new, delta, used=False)
 
-    def _read(self, tx: Transaction, terms: Sequence[str], delta: Delta, *, used: bool) -> list[CompactPostings]:
-        found = [CompactPostings.of(tx.fulltext.postings(term)) for term in terms]
+    def _read(
+        self, tx: Transaction, snapshot: Snapshot, terms: Sequence[str], delta: Delta, *, used: bool
+    ) -> list[CompactPostings]:
+        found = list(map(CompactPostings.of, tx.fulltext.postings(terms)))
         with self._lock:
             # Another search may have merged the delta meanwhile, with chunks that this transaction does not see.
-            if delta is self._delta and tx.chunk_ids_given() >= delta.after:
+            if delta is self._delta and snapshot.version >= delta.after and snapshot.loads == self._loads:
                 for term, postings in zip(terms, found, strict=True):
-                    self._held.put(term, postings.upto(delta.after), used=used)
+                    self._held.put(term, postings.upto(delta.after, snapshot), used=used)
         return found
 
     def _resolved_at(self, snapshot: Snapshot) -> LruCache[str, ResolvedPostings]:
@@ -182,14 +186,17 @@ class PostingsCache:
         return self._resolved if snapshot.version == self._version else LruCache(RESOLVED_POSTINGS, weight)
 
     def _follow(self, tx: Transaction, snapshot: Snapshot) -> None:
-        """Add the terms of chunks written since to the delta."""
-        if self._delta.upto >= snapshot.newest:
+        """Add the terms of chunks published since to the delta."""
+        if snapshot.loads > self._loads:
+            self._loads = snapshot.loads
+            self._forget(after=snapshot.version)
+        if self._delta.upto >= snapshot.version or snapshot.loads < self._loads:
             return
-        new = tx.fulltext.terms_after(self._delta.upto, LARGEST_DELTA + 1) if len(self._held) else []
-        if len(new) > LARGEST_DELTA or not len(self._held):
-            self._forget(after=tx.chunk_ids_given())
+        new = snapshot.new_since(self._delta.upto)
+        if len(new) > LARGEST_DELTA or (len(new) and not len(self._held)):
+            self._forget(after=snapshot.version)
             return
-        self._delta.add(new)
+        self._delta.add(tx.fulltext.terms_of(new.tolist()), snapshot.version)
         if self._delta.chunks > LARGEST_DELTA:
             self._merge()
 

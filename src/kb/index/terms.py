@@ -22,6 +22,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 
@@ -127,21 +128,46 @@ def index_terms(text: str) -> list[str]:
     return terms
 
 
-def query_terms(text: str) -> list[str]:
-    """What to look for: each term once, in order, without stop words unless there is nothing else."""
-    wanted: dict[str, None] = {}
-    stopped: dict[str, None] = {}
+@dataclass(slots=True)
+class Asked:
+    """How a question has a term."""
+
+    word: str  # folded, but not stemmed
+    count: int = 0
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it has only letters, of a script with spaces between words: anything else cannot be misspelt."""
+        return self.word.isalpha() and not _RUN.search(self.word)
+
+
+def query_terms(text: str) -> dict[str, Asked]:
+    """What to look for: the terms in order, without stop words unless there is nothing else."""
+    wanted: dict[str, Asked] = {}
+    stopped: dict[str, Asked] = {}
     shouting = text.isupper()
     for piece in _pieces(text):
         if _RUN.match(piece):
             units = _UNIT.findall(piece)
-            wanted.update(dict.fromkeys(map("".join, pairwise(units)) if len(units) > 1 else units))
+            for pair in map("".join, pairwise(units)) if len(units) > 1 else units:
+                wanted.setdefault(pair, Asked(pair)).count += 1
             continue
         # WHO, US and IT are no pronouns.
         is_name = len(piece) > 1 and piece.isupper() and not shouting
         for surface in _surfaces(piece):
-            (stopped if surface in STOP_WORDS and not is_name else wanted)[_term(surface)] = None
-    return list(wanted or stopped)
+            kind = stopped if surface in STOP_WORDS and not is_name else wanted
+            kind.setdefault(_term(surface), Asked(surface)).count += 1
+    return wanted or stopped
+
+
+def word_with(text: str, term: str) -> str | None:
+    """The first word of a text that has this term."""
+    for piece in _pieces(text):
+        if not _RUN.match(piece):
+            for surface in _surfaces(piece):
+                if _term(surface) == term:
+                    return surface
+    return None
 
 
 def _pieces(text: str) -> list[str]:

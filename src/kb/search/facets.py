@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero
 from kb.core.changes import Change
-from kb.core.values import Facets
+from kb.core.searches import Facets
 from kb.store import facets
 from kb.store.backend import Database
 

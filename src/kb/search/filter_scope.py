@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import nonzero
 from kb.core.lru import VersionedCache
-from kb.core.values import EVERYTHING, Filter
+from kb.core.searches import EVERYTHING, Filter
 from kb.index.chunk_index import DocOrds, Snapshot
 from kb.index.kernels import Rows
 from kb.store import documents

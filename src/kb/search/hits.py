@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kb.core.arrays import where_first
 from kb.core.lru import VersionedCache
-from kb.core.values import Copy, Hit
+from kb.core.searches import Copy, Hit
 from kb.search.filter_scope import Scope
 from kb.store import chunks
 from kb.store.backend import Database

@@ -2,11 +2,13 @@
 
 The score of a passage is the geometric mean of the two: a passage with the words, in a document about them, wins over
 one that mentions them in passing; a passage without any of them scores 0. Rarity and mean length are those within the
-filter: within one conversation, the names of its speakers are not rare. Figures: docs/decisions/006.
+filter: within one conversation, the names of its speakers are not rare. What a question says several times counts more.
+A word that occurs nowhere is taken for the most similar one that does. Figures: docs/decisions/006 and 031.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from itertools import takewhile
 from threading import Event
@@ -18,32 +20,54 @@ from kb.core.arrays import among, level_of, nonzero
 from kb.index.chunk_index import ChunkIndex, DocOrds
 from kb.index.kernels import Counts, Indices, Rows, Totals, kernels
 from kb.index.postings import ENTRY, HELD_POSTINGS, PostingsCache, ResolvedPostings
-from kb.index.terms import STOP_WORDS
+from kb.index.terms import STOP_WORDS, Asked
+from kb.index.vocabulary import Vocabulary
 from kb.search.filter_scope import Scope
 from kb.search.ranking import Scored
 from kb.store.backend import Database, Transaction
 
 K1 = 1.2
 B = 0.75
+K3 = 8  # how soon a further occurrence in the question counts less
 ROUNDING = 1 - 1e-5  # so that no row is lost to rounding
 FREQUENT = 500  # chunks with a term from which on its postings are also resolved ahead
 AT_ONCE = 64  # rarer terms that are read together
 MOST_TERMS = 250_000  # terms that are read ahead
+LIKELY = 3  # terms that may be tried for a word that occurs nowhere
 MOST_FREQUENT = 0.8 * HELD_POSTINGS  # what frequent terms may take of the memory; the rest is for the others
 
 Scores = NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What the index has of a question's terms."""
+
+    postings: dict[str, ResolvedPostings]  # of each term that occurs somewhere
+    weights: dict[str, float]  # of all terms
+    corrected: dict[str, str]  # words that occur nowhere, and the terms that were looked up in their place
+
+
 class Keywords:
     """Keyword scores of every row of a scope, and the best rows: at least `count`, and seldom many more."""
 
-    def __init__(self, scope: Scope, terms: dict[str, ResolvedPostings], count: int) -> None:
-        self.terms = terms  # postings of each known term, also outside the scope
+    def __init__(self, scope: Scope, found: Lookup, count: int) -> None:
+        self.terms = found.postings  # also outside the scope
+        self.corrected = found.corrected
+        self._weights = found.weights
+        self._snapshot = scope.snapshot
         self._doc_ords = scope.snapshot.doc_ords
         self._passages = np.zeros(len(scope.snapshot.chunk_ids), np.float32)  # BM25 by row
         self._whole = np.zeros(len(scope.snapshot.document_ids), np.float32)  # BM25 by document ordinal
-        for at in terms.values():
-            self._add(at, scope)
+        # Of all terms of the question. One that was corrected counts here as it was written, too: it is less sure.
+        unknown = sum(weight for term, weight in found.weights.items() if term not in found.postings)
+        self._rarities = unknown * rarity(0, scope.chunks)
+        for term, at in found.postings.items():
+            self._add(at, found.weights[term], scope)
+        # Share of the question's words, by rarity, that occur anywhere; a corrected one does.
+        corrected = sum(found.weights[term] for term in set(found.corrected.values()))
+        missing = max(unknown - corrected, 0.0) * rarity(0, scope.chunks)
+        self.known = 1 - missing / self._rarities if self._rarities else 1.0
         # Every row of the scope in which any term occurs.
         self.hits = Scored(*kernels.hits(self._passages, self._whole, self._doc_ords, scope.rows))
         self.look_for(count)
@@ -53,7 +77,7 @@ class Keywords:
         self.level = float(level_of(self.hits.scores, count)) if len(self.hits.rows) > count else 0.0
         self.best = self.reaching(self.level)
 
-    def _add(self, at: ResolvedPostings, scope: Scope) -> None:
+    def _add(self, at: ResolvedPostings, weight: float, scope: Scope) -> None:
         if scope.rows is None or scope.doc_ords is None:  # kept for every search of this snapshot without a filter
             at.impacts = passages, whole = at.impacts or impacts(at, scope)
         else:
@@ -61,6 +85,9 @@ class Keywords:
                 among(at.rows, scope.rows, scope.holds), among(at.doc_ords, scope.doc_ords, scope.holds_document)
             )
             passages, whole = impacts(at, scope)
+        self._rarities += weight * rarity(len(at.rows), scope.chunks)
+        if weight != 1:
+            passages, whole = passages * np.float32(weight), whole * np.float32(weight)
         kernels.add(at.rows, passages, self._passages)
         kernels.add(at.doc_ords, whole, self._whole)
 
@@ -80,6 +107,23 @@ class Keywords:
         scores: Scores = np.sqrt(self._passages.take(rows) * self._whole.take(self._doc_ords.take(rows)))
         return scores
 
+    def coverage(self, row: int) -> float:
+        """The score of a row per rarity of the question: how much of what was asked for it holds. About 2 is all.
+
+        Counted over the whole collection: a filter must not change how sure a search is of a passage.
+        """
+        everything = Scope.unfiltered(self._snapshot)
+        doc_ord = int(self._doc_ords[row])
+        passage = whole = rarities = 0.0
+        for term, weight in self._weights.items():
+            at = self.terms.get(term)
+            rarities += weight * rarity(len(at) if at else 0, everything.chunks)
+            if at is not None:
+                at.impacts = passages, wholes = at.impacts or impacts(at, everything)
+                passage += weight * value_at(at.rows, row, passages)
+                whole += weight * value_at(at.doc_ords, doc_ord, wholes)
+        return math.sqrt(passage * whole) / rarities if rarities else 0.0
+
     def better_than(self, score: float) -> int:
         return int(np.count_nonzero(self.hits.scores > np.float32(score)))
 
@@ -95,6 +139,7 @@ class Keywords:
 class KeywordIndex:
     def __init__(self) -> None:
         self._postings = PostingsCache()
+        self._vocabulary = Vocabulary()
         self._warmed = 0  # how often postings had been forgotten when they were read ahead
 
     @property
@@ -108,7 +153,7 @@ class KeywordIndex:
     @property
     def is_cold(self) -> bool:
         """Whether postings are still to be read ahead, or were forgotten since."""
-        return self._warmed != self._postings.times_forgotten
+        return self._warmed != self._postings.times_forgotten or self._vocabulary.is_behind
 
     def warm(self, database: Database, live: ChunkIndex, stopping: Event) -> None:
         """Read postings ahead of searches, as far as there is room.
@@ -116,10 +161,12 @@ class KeywordIndex:
         Frequent terms come first, as they take longest to read; the most frequent of them last, as the cache keeps
         longest what was used last. The others are many, and each takes little room.
         """
+        snapshot = live.snapshot()
         with database.read() as tx:
             vocabulary = takewhile(lambda _: not stopping.is_set(), tx.fulltext.vocabulary())
             askable = (one for one in vocabulary if one[0] not in STOP_WORDS)
             known = nlargest(MOST_TERMS, askable, key=lambda one: one[1])
+        self._vocabulary.read([term for term, _ in known], snapshot)
         frequent = fitting([one for one in known if one[1] >= FREQUENT], MOST_FREQUENT)
         for term in reversed(frequent):
             if stopping.is_set():
@@ -138,15 +185,36 @@ class KeywordIndex:
                 self._postings.hold(tx, snapshot, others[start : start + AT_ONCE])
         self._warmed = self._postings.times_forgotten
 
-    def search(self, tx: Transaction, scope: Scope, terms: Sequence[str], count: int) -> Keywords:
+    def search(self, tx: Transaction, scope: Scope, asked: Mapping[str, Asked], count: int) -> Keywords:
+        found = self._known(tx, scope, list(asked))
+        weights = {term: one.count * (K3 + 1) / (K3 + one.count) for term, one in asked.items()}
+        corrected: dict[str, str] = {}
+        for term, one in asked.items():
+            if term not in found and one.is_word:
+                for likely in self._vocabulary.nearest(tx, scope.snapshot, term)[:LIKELY]:
+                    if known := self._known(tx, scope, [likely]):
+                        found |= known
+                        weights.setdefault(likely, weights[term])
+                        corrected[one.word] = likely
+                        break
+        return Keywords(scope, Lookup(found, weights, corrected), count)
+
+    def _known(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> dict[str, ResolvedPostings]:
+        """The postings of those terms that occur somewhere."""
         found = self._postings.of(tx, scope.snapshot, terms)
-        return Keywords(scope, {term: at for term, at in found.items() if len(at.rows)}, count)
+        return {term: at for term, at in found.items() if len(at.rows)}
 
 
 def fitting(terms: Sequence[tuple[str, int]], room: float) -> list[str]:
     """The first of these terms, given with the number of their postings, that fit into the room together."""
     taken = np.cumsum([chunks + ENTRY for _, chunks in terms])
     return [term for term, _ in terms[: int(np.searchsorted(taken, room, side="right"))]]
+
+
+def value_at(keys: Indices, key: int, values: Scores) -> float:
+    """The value that belongs to a key, 0 if there is none. The keys are ascending."""
+    at = int(np.searchsorted(keys, key))
+    return float(values[at]) if at < len(keys) and keys[at] == key else 0.0
 
 
 def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
@@ -160,6 +228,11 @@ def impacts(at: ResolvedPostings, scope: Scope) -> tuple[Scores, Scores]:
 
 def bm25(occurrences: Counts | Totals, lengths: Indices, at: Indices, mean_length: float, of: int) -> Scores:
     """BM25 of one term in the texts at `at`, which hold it. `lengths` and `of` are those of all texts."""
-    rarity = math.log1p((of - len(at) + 0.5) / (len(at) + 0.5))
     often = occurrences.astype(np.uint32, copy=False)
-    return kernels.saturated(often, lengths, at, K1 * B / mean_length, K1 * (1 - B), rarity * (K1 + 1))
+    weight = rarity(len(at), of) * (K1 + 1)
+    return kernels.saturated(often, lengths, at, K1 * B / mean_length, K1 * (1 - B), weight)
+
+
+def rarity(having: int, of: int) -> float:
+    """The inverse document frequency of a term that so many texts have."""
+    return math.log1p((of - having + 0.5) / (having + 0.5))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from kb.core.arrays import nonzero, where_first
 from kb.index.chunk_index import Snapshot
 from kb.index.kernels import Rows
-from kb.search import fusion
 
 SORTED = 256  # rows up to which sorting all is faster than selecting the best first
 
@@ -37,15 +36,15 @@ def top_k_with_ties(found: Scored, snapshot: Snapshot, count: int) -> Scored:
     return found.at(np.lexsort((snapshot.chunk_ids.take(found.rows), -found.scores)))
 
 
-def top_k_diversified(found: Scored, snapshot: Snapshot, count: int) -> Scored:
-    """Top k after the per-document penalty.
+def top_k_diversified(found: Scored, snapshot: Snapshot, count: int, factor: float) -> Scored:
+    """Top k after the per-document penalty: all passages of a document but its best one times `factor`.
 
     A penalty never raises a score: once k penalised scores beat the last unpenalised one, no deeper row can get in.
     """
     depth = 2 * count
     while True:
         ranked = top_k_with_ties(found, snapshot, depth)
-        diversified = top_k_with_ties(Scored(ranked.rows, penalised(ranked, snapshot)), snapshot, count)
+        diversified = top_k_with_ties(Scored(ranked.rows, penalised(ranked, snapshot, factor)), snapshot, count)
         exhausted = len(ranked.rows) == len(found.rows)
         if exhausted or diversified.scores[count - 1] > ranked.scores[-1]:
             return Scored(diversified.rows[:count], diversified.scores[:count])
@@ -57,15 +56,15 @@ def kth_best(found: Scored, count: int) -> float:
     return float(np.partition(found.scores, -count)[-count]) if len(found.scores) >= count else 0.0
 
 
-def kth_best_diversified(found: Scored, snapshot: Snapshot, count: int) -> float:
+def kth_best_diversified(found: Scored, snapshot: Snapshot, count: int, factor: float) -> float:
     """The score of the last row that `top_k_diversified` returns; 0 if there are fewer."""
     ranked = found.at((-found.scores).argsort())
-    return kth_best(Scored(ranked.rows, penalised(ranked, snapshot)), count)
+    return kth_best(Scored(ranked.rows, penalised(ranked, snapshot, factor)), count)
 
 
-def penalised(ranked: Scored, snapshot: Snapshot) -> NDArray[np.float32]:
+def penalised(ranked: Scored, snapshot: Snapshot, factor: float) -> NDArray[np.float32]:
     """Penalise every passage of a document but its best one."""
-    scores = ranked.scores * np.float32(fusion.SECOND)
+    scores = ranked.scores * np.float32(factor)
     firsts = where_first(snapshot.doc_ords.take(ranked.rows))
     scores[firsts] = ranked.scores[firsts]
     return scores

@@ -3,8 +3,8 @@
 Every score is exact. In a scope of up to `EXACT_UP_TO` chunks no row is missed that could be among the best: a smaller
 `top` gives a prefix of a larger one, and a filter never hides a match. In a larger scope misses are rare
 (`kb.search.pruning`; measured in docs/decisions/010). In hybrid mode a document's best passage counts in full and its
-others less, so that one document does not crowd out the rest; a mode of one leg shows that leg's scores unchanged. Of
-passages with the same text only the best is a result (`kb.search.hits`).
+others less, so that one document does not crowd out the rest. What is shown as the score says how sure the search is
+(`kb.search.calibration`). Of passages with the same text only the best is a result (`kb.search.hits`).
 """
 
 import json
@@ -17,25 +17,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.core.errors import KBError, is_damage
+from kb.core.errors import KBError, Unavailable, is_damage
 from kb.core.metadata import remark
-from kb.core.values import Facets, Hit, SearchRequest
+from kb.core.searches import Facets, Hit, SearchRequest
 from kb.core.wire import wire
+from kb.embedding.description import FusionConstants
 from kb.embedding.embedder import Embedder
+from kb.embedding.runtimes import Finish
+from kb.embedding.static import StaticEmbedder
 from kb.embedding.tokenizer import Tokens
 from kb.index.chunk_index import ChunkIndex, Snapshot
 from kb.index.kernels import Rows
 from kb.index.sign_bits import ParallelScan
-from kb.index.terms import query_terms
-from kb.search import fusion
+from kb.index.terms import Asked, query_terms
+from kb.search.calibration import calibrated, doubt
 from kb.search.explain import Explained
 from kb.search.facets import FacetIndex
 from kb.search.filter_scope import Scope, Scopes
+from kb.search.fusion import Fusion, static_weight, trusted, words_trusted
 from kb.search.hits import Copies, Passages
 from kb.search.keyword import KeywordIndex, Keywords
-from kb.search.notice import notice_for
+from kb.search.notice import corrections, notice_for
 from kb.search.pruning import Legs, first_of, prune
 from kb.search.ranking import Scored
+from kb.search.static_leg import Static
 from kb.search.vector import Dense
 from kb.store.backend import Database
 
@@ -45,6 +50,12 @@ ONLY_MEANING = (
     "The full-text index is damaged: this answer is by meaning only, not by words. Mend it with `kb doctor --fix`."
 )
 NO_VECTORS = "{n} passages have no vector and are found by their words only. Mend them with `kb doctor --fix`."
+FROM_MEMORY = "The database cannot be reached: this answer is as of {moment}. What changed later is not in it."
+HARDLY = 0.5  # trust in the keyword leg below which the question seems to be in another language
+ACROSS_LANGUAGES = (
+    "Hardly a word of the question occurs here: the passages were found by their meaning across languages, whose "
+    "scores say little."
+)
 ATTEMPTS = 3  # for an answer without a passage that was replaced meanwhile
 DEEPER = 4  # times as many rows are ranked if too many of them were copies
 
@@ -86,7 +97,7 @@ class Question:
     _embedder: Embedder
 
     @cached_property
-    def terms(self) -> list[str]:
+    def terms(self) -> dict[str, Asked]:
         return query_terms(self.text)
 
     @cached_property
@@ -95,7 +106,17 @@ class Question:
 
     @cached_property
     def trust(self) -> float:
-        return fusion.trust(self._embedder.tokenizer.letters_per_token(self.text, self.tokens))
+        letters = self._embedder.tokenizer.letters_per_token(self.text, self.tokens)
+        return trusted(letters, self._embedder.description.fusion)
+
+
+class Inquiry(NamedTuple):
+    """A question that is being embedded with the model of the index as it was then."""
+
+    in_use: str
+    embedder: Embedder
+    question: Question
+    finish: Finish | None  # None where only words count
 
 
 class Searcher:
@@ -106,6 +127,7 @@ class Searcher:
         keywords: KeywordIndex,
         embedder: Embedder,
         choose: Callable[[Legs, int], Scored] = prune,
+        static: StaticEmbedder | None = None,
     ) -> None:
         """`choose` scores at least the rows that can be among the best."""
         self._database = database
@@ -113,33 +135,82 @@ class Searcher:
         self._keywords = keywords
         self._embedder = embedder
         self._choose = choose
+        self.static = static
         self._scan = ParallelScan()
         self._scopes = Scopes(database)
         self._passages = Passages(database)
         self._facets = FacetIndex(database)
 
     def search(self, request: SearchRequest) -> Found:
-        question = Question(request.query, self._embedder)
         for _ in range(ATTEMPTS):
-            # The count of changes is taken before anything is read from the database.
-            snapshot, changes = self._live.snapshot(), self._database.changes
-            # Other threads embed the question while the words are looked up: it takes the longer of both, not the sum.
-            finish = None if request.mode == "fts" else self._embedder.begin_query(question.text, question.tokens)
-            words = self._words(request, question, snapshot, changes)
-            trust = question.trust if request.mode == "hybrid" else 1.0
-            dense = Dense(words.scope, finish(), self._scan.distances) if finish else None
-            legs = Legs(words.scope, words.keywords, dense, trust)
-            found, vanished = self._attempt(request, question, legs, changes)
+            self._live.check()
+            asked = self._asked(request)
+            if (moment := self._database.catch_up()) is not None:
+                return self._from_memory(request, asked, moment)
+            try:
+                found, vanished = self._search(request, asked)
+            except Unavailable:
+                if (moment := self._database.catch_up()) is None:
+                    raise
+                return self._from_memory(request, self._asked(request), moment)
             if not vanished:
                 break
             self._database.settle()
+        return found
+
+    def _asked(self, request: SearchRequest) -> Inquiry:
+        """Embed in other threads while the words are looked up: it takes the longer of both, not the sum."""
+        in_use, embedder = self._model_in_use()
+        question = Question(request.query, embedder)
+        finish = None if request.mode == "fts" else embedder.begin_query(question.text, question.tokens)
+        return Inquiry(in_use, embedder, question, finish)
+
+    def _from_memory(self, request: SearchRequest, asked: Inquiry, moment: str) -> Found:
+        """The answer while the primary is away: the texts come from any server that still has them."""
+        with self._database.reading_anywhere():
+            found, _ = self._search(request, asked)
+        return replace(found, notice=" ".join(filter(None, (FROM_MEMORY.format(moment=moment), found.notice))))
+
+    def _search(self, request: SearchRequest, asked: Inquiry) -> tuple[Found, bool]:
+        """The answer, and whether it lacks a passage that was replaced meanwhile."""
+        # The count of changes is taken before anything is read from the database.
+        snapshot, changes = self._live.snapshot(), self._database.changes
+        if snapshot.model != asked.in_use:  # another model took over meanwhile
+            return self._search(request, self._asked(request))
+        question, model = asked.question, asked.embedder.description
+        words = self._words(request, question, snapshot, changes)
+        fusion = self._fusion(request, question, words, model.fusion)
+        dense = Dense(words.scope, asked.finish(), self._scan.distances) if asked.finish else None
+        static = None
+        if fusion.static and self.static is not None:
+            static = Static(words.scope, self.static.embed_query(question.text))
+        legs = Legs(words.scope, words.keywords, dense, fusion, model.score, static)
+        found, vanished = self._attempt(request, question, legs, changes)
         if request.facets:
             found = replace(found, facets=self._count(request, question, words, changes))
         if words.damaged:
-            return replace(found, notice=ONLY_MEANING)
-        if dense and self._live.without_vector:
-            return replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
-        return found
+            found = replace(found, notice=ONLY_MEANING)
+        elif dense and self._live.without_vector:
+            found = replace(found, notice=NO_VECTORS.format(n=self._live.without_vector))
+        return found, vanished
+
+    def _model_in_use(self) -> tuple[str, Embedder]:
+        """The model of the index as it is now, and its embedder."""
+        while True:
+            model = self._live.model
+            if (embedder := self._embedder.of(model)) is not None:
+                return model, embedder
+
+    def _fusion(self, request: SearchRequest, question: Question, words: Words, constants: FusionConstants) -> Fusion:
+        """How far each leg is trusted with this question."""
+        if request.mode == "fts" or words.damaged:
+            return Fusion(constants, 1.0)
+        if self.static is None or not self.static.is_installed:
+            return Fusion(constants, question.trust if request.mode == "hybrid" else 1.0)
+        if words.keywords is None:
+            return Fusion(constants, question.trust, static=1 - question.trust)
+        by_words = words_trusted(words.keywords.known, constants)
+        return Fusion(constants, question.trust, by_words, static_weight(question.trust, by_words, constants))
 
     def _count(self, request: SearchRequest, question: Question, words: Words, changes: int) -> Facets | None:
         """Count the documents that hold a word of the question; by words in mode `vector` too."""
@@ -174,12 +245,16 @@ class Searcher:
             if legs.keywords is not None:
                 legs.keywords.look_for(first_of(depth))
         if hits:
-            return Found(self._fit(hits, request.max_tokens), None), vanished
+            doubts = doubt(ranking.best, legs.score)
+            if doubts and legs.static is not None and legs.fusion.words < HARDLY:
+                doubts = f"{doubts} {ACROSS_LANGUAGES}"
+            notice = " ".join(filter(None, (corrections(legs.keywords, hits), doubts)))
+            return Found(self._fit(hits, request.max_tokens), notice or None), vanished
         with self._database.read() as tx:
-            return Found([], notice_for(tx, request, question.terms, ranking)), vanished
+            return Found([], notice_for(tx, request, list(question.terms), ranking)), vanished
 
     def _rank(self, legs: Legs, request: SearchRequest, depth: int) -> Ranking:
-        found = legs.top_k(self._choose(legs, depth), depth)
+        found = calibrated(legs.top_k(self._choose(legs, depth), depth), legs)
         best = float(found.scores[0]) if len(found.scores) else 0.0
         if request.min_score > 0:
             found = found.where(found.scores >= request.min_score)

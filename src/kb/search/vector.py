@@ -55,6 +55,11 @@ class Dense:
         level = level_of(nearness, count) if len(nearness) > count else 0
         return self._where(nearness >= level)
 
+    @property
+    def bounds(self) -> Cosines:
+        """Upper bound of the cosine with each row of the scope."""
+        return self._snapshot.bound.cosines.take(self._distances)
+
     def most(self) -> float:
         """Upper bound of `with_documents` over all rows. Tighter than `MOST`, but it scans all sign bits."""
         own, whole = self._most(self._distances), self._most(self._doc_distances)
