@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kb.store.backup.restore import restore
-from support import Http, StartEngine, eventually
+from kb.store.backup.restore import Restored, restore
+from kb.store.backup.restore_into import restore_into
+from support import Http, StartEngine, eventually, settings_of
 
 
 def members(archive: bytes) -> dict[str, bytes]:
@@ -42,6 +43,12 @@ def test_a_backup_names_and_hashes_what_it_holds(start_engine: StartEngine) -> N
     assert (manifest["kb_version"], manifest["missing"]) == (reply.headers["x-kb-version"], [])
 
 
+def put_back(archive: Path, data_dir: Path) -> Restored:
+    """As `kb restore` does it with this data folder and its database."""
+    settings = settings_of(data_dir)
+    return restore_into(archive, settings) if settings.uses_postgres else restore(archive, data_dir)
+
+
 def test_a_backup_taken_while_others_write_is_one_moment(start_engine: StartEngine, tmp_path: Path) -> None:
     own = Http(start_engine().url)
     for number in range(5):
@@ -65,7 +72,7 @@ def test_a_backup_taken_while_others_write_is_one_moment(start_engine: StartEngi
     finally:
         stop.set()
         writer.join()
-    done = restore(archive, tmp_path / "restored")
+    done = put_back(archive, tmp_path / "restored")
     assert (done.missing, done.originals >= 5) == (0, True)
     other = Http(start_engine(tmp_path / "restored").url)
     listed = other("GET", "/api/v1/documents?limit=1000").json
@@ -84,7 +91,7 @@ def test_a_file_that_waits_to_be_read_is_in_the_backup(start_engine: StartEngine
     waiting = [own.add_file(f"wait-{n}.txt", f"waits {n} ".encode() * 200, wait=0).json["job_id"] for n in range(6)]
     archive = tmp_path / "backup.tar"
     archive.write_bytes(own("GET", "/api/v1/backup").body)
-    restore(archive, tmp_path / "restored")
+    put_back(archive, tmp_path / "restored")
     other = Http(start_engine(tmp_path / "restored").url)
     assert {other.ended(job)["status"] for job in waiting} == {"completed"}
 

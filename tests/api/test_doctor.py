@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from kb.store.sqlite.connection import connect
-from kb.store.sqlite.database import SQLiteDatabase
-from support import Http, StartEngine
+from support import Http, StartEngine, stored
 
 DAMAGE = """
 PRAGMA foreign_keys = OFF;
@@ -36,7 +36,7 @@ def test_a_healthy_engine_is_well_in_every_respect(http: Http) -> None:
     reply = http("GET", "/api/v1/doctor").json
     assert reply["healthy"] is True
     assert {(check["ok"], check["problems"], check["fixed"]) for check in reply["checks"]} == {(True, 0, 0)}
-    assert len({check["name"] for check in reply["checks"]}) == 21
+    assert len({check["name"] for check in reply["checks"]}) == 23
     assert http("GET", "/api/v1/doctor?fix=false").json == reply
     assert http("POST", "/api/v1/doctor").json == reply
     assert http("GET", "/api/v1/doctor?fix=perhaps").status == 422
@@ -66,6 +66,7 @@ def test_nothing_is_found_while_documents_come_in(start_engine: StartEngine) -> 
     assert wrong(examined(own)) == {}
 
 
+@pytest.mark.sqlite
 def test_each_damage_is_named_and_mended(start_engine: StartEngine, tmp_path: Path) -> None:
     engine = start_engine()
     own = Http(engine.url)
@@ -125,6 +126,7 @@ def test_each_damage_is_named_and_mended(start_engine: StartEngine, tmp_path: Pa
     assert own("GET", "/api/v1/documents").json["total"] == 4
 
 
+@pytest.mark.sqlite
 def test_a_damaged_full_text_index_is_made_anew(start_engine: StartEngine, tmp_path: Path) -> None:
     engine = start_engine()
     Http(engine.url).add_note("The platypus sleeps in the river bank")
@@ -142,12 +144,9 @@ def test_documents_of_v2_without_originals_are_no_failure(start_engine: StartEng
     engine = start_engine()
     id_ = Http(engine.url).add_file("old.txt", b"a file that v2 read").json["document_id"]
     engine.stop()
-    database = SQLiteDatabase(tmp_path / "data" / "kb.db")
-    with database.write() as tx:
+    with stored(tmp_path / "data") as store, store.database.write() as tx:
         tx.run("UPDATE documents SET accepted = 0 WHERE id = :id", {"id": id_})
-    database.close()
-    for file in (tmp_path / "data" / "originals").glob("*/*"):
-        file.unlink()
+        store.originals.clear(tx)
     found = examined(Http(start_engine().url))
     assert found["healthy"] is True
     assert "1 documents came from v2" in found["originals missing"]["message"]

@@ -84,8 +84,9 @@ def test_tags_are_counted(http: Http) -> None:
 def test_what_is_deleted_is_gone_everywhere(http: Http) -> None:
     id_ = http.add_file("gone.txt", b"the platypus leaves", [("tags", "leaving")]).json["document_id"]
     assert http.search("platypus", mode="fts")["total"] == 1
-    removed = http("DELETE", f"/api/v1/documents/{id_}")
-    assert removed.json == {"document_id": id_, "filename": "gone.txt", "chunks_removed": 1}
+    removed = http("DELETE", f"/api/v1/documents/{id_}").json
+    assert removed.pop("expires_at")
+    assert removed == {"document_id": id_, "filename": "gone.txt", "chunks_removed": 1}
     assert http("GET", f"/api/v1/documents/{id_}").status == 404
     assert http("DELETE", f"/api/v1/documents/{id_}").status == 404
     assert http.search("platypus", mode="fts")["results"] == []
@@ -140,14 +141,14 @@ def test_clearing_needs_its_phrase_and_leaves_nothing(start_engine: StartEngine,
     assert own.add_note("A new beginning") > 2
 
 
-def test_deleted_text_is_nowhere_on_the_disk_once_the_engine_stops(start_engine: StartEngine, tmp_path: Path) -> None:
+def test_purged_text_is_nowhere_on_the_disk_once_the_engine_stops(start_engine: StartEngine, tmp_path: Path) -> None:
     engine = start_engine()
     own = Http(engine.url)
     for number in range(20):
         own.add_note(f"Keep this one, number {number}")
     gone = own.add_note("Forget the xanthophyll password hunter2hunter2", tags=["xanthophyll-tag"])
     own("PATCH", f"/api/v1/notes/{gone}", {"text": "Forget the second xanthophyll password too"})
-    own("DELETE", f"/api/v1/documents/{gone}")
+    own("DELETE", f"/api/v1/documents/{gone}?purge=true")
     engine.stop()
     files = [file for file in (tmp_path / "data").rglob("*") if file.is_file()]
     assert [file for file in files if b"xanthophyl" in file.read_bytes()] == []

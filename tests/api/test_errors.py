@@ -2,20 +2,28 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from kb.api.app import create_app
+from kb.core.searches import SearchAnswer, SearchRequest
 from kb.core.settings import Settings
-from kb.core.values import SearchAnswer, SearchRequest
 from kb.engine.engine import Engine
 from kb.http.logs import request_id
 
 SEARCH = {"type": "http.request", "body": b'{"query": "x"}', "more_body": False}
 
 
-class BrokenEngine:
+class ServingEngine:
+    """What every answer asks of an engine: which one it is, and whether it stops."""
+
+    id = ""
+    presence = SimpleNamespace(draining=False)
+
+
+class BrokenEngine(ServingEngine):
     def tags(self) -> None:
         raise ZeroDivisionError("a secret detail")
 
@@ -23,7 +31,7 @@ class BrokenEngine:
         raise ZeroDivisionError("a secret detail")
 
 
-class ListeningEngine:
+class ListeningEngine(ServingEngine):
     """Remembers for which request it was asked to search."""
 
     def __init__(self) -> None:

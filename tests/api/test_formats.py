@@ -1,5 +1,6 @@
 """Files of every format, from outside: ledger, anchors, progress, failures, and an engine that goes on."""
 
+import json
 import os
 import random
 import signal
@@ -11,15 +12,20 @@ import pytest
 from PIL import Image
 
 from made import (
+    WordRun,
+    doc,
     docx,
     encoded,
     epub,
+    illustrated,
     notebook,
     opendocument,
     paragraph,
     pdf,
     picture,
+    ppt,
     pptx,
+    rtf,
     run,
     shape,
     written,
@@ -50,6 +56,32 @@ def workers(engine: EngineProcess) -> list[int]:
     return [int(pid) for listed in children for pid in listed.read_text().split()]
 
 
+PULL, TIE = ("".join(f"        self.{verb}({n})\n" for n in range(15)) for verb in ("pull_oar", "tie_rope"))
+BOATS = f"class Boat:\n    def row(self):\n{PULL}\n    def moor(self):\n{TIE}"
+
+
+def test_a_program_is_cut_at_its_functions_and_each_passage_names_them(http: Http) -> None:
+    document = add(http, "boats.py", BOATS.encode())
+    anchors = [chunk["anchor"] for chunk in document["chunks"]]
+    assert [(anchor["symbol"], anchor["heading"]) for anchor in anchors] == [
+        ("Boat", "Boat"),
+        ("Boat.moor", "Boat > moor"),
+    ]
+    (hit, *_) = http("POST", "/api/v1/search", {"query": "moor tie_rope"}).json["results"]
+    assert (hit["document_id"], hit["anchor"]["symbol"]) == (document["id"], "Boat.moor")
+    renamed = add(http, "boats.py", BOATS.encode(), [("title", "Boats")])  # cuts the stored text again
+    assert (renamed["id"], renamed["title"]) == (document["id"], "Boats")
+    assert [chunk["anchor"] for chunk in renamed["chunks"]] == anchors
+
+
+def test_a_program_that_exhausts_its_parser_is_cut_by_lines(http: Http) -> None:
+    document = add(http, "hostile.java", b"class Heron { }\n" + b"a<" * 32_000)
+    entry = document["ledger"][0]
+    assert entry["state"] == "ok"
+    assert entry["reason"].startswith("cut by lines, not by its functions: ")
+    assert not any("symbol" in chunk["anchor"] for chunk in document["chunks"])
+
+
 @pytest.mark.parametrize(
     ("name", "data", "doc_type", "parts"),
     [
@@ -61,6 +93,9 @@ def workers(engine: EngineProcess) -> list[int]:
         ("a.xls", xls("Birds", [["Name", "Count"], ["Heron xls", 7]]), "xls", ["sheet Birds"]),
         ("a.epub", epub({"a.xhtml": HERON + " epub"}, [("Waders", "a.xhtml")]), "epub", ["chapter Waders"]),
         ("a.ipynb", notebook(written(HERON + " ipynb"), run("count(7)")), "notebook", ["cell 1", "cell 2"]),
+        ("a.rtf", rtf(HERON + " rtf"), "rtf", ["text"]),
+        ("a.doc", doc([WordRun(f"{HERON} doc\r")]), "doc", ["text"]),
+        ("a.ppt", ppt([[(0, HERON + " ppt")]]), "ppt", ["slide 1"]),
         ("a.html", f"<html><body><p>{HERON} html</p></body></html>".encode(), "html", ["text"]),
         ("a.svg", f'<svg xmlns="http://www.w3.org/2000/svg"><text>{HERON} svg</text></svg>'.encode(), "svg", ["text"]),
     ],
@@ -74,6 +109,18 @@ def test_every_format_goes_in_whatever_its_name(
     assert [entry["part"] for entry in document["ledger"]] == parts
     assert {entry["state"] for entry in document["ledger"]} == {"ok"}
     assert http.search("heron", doc_type=doc_type)["results"][0]["document_id"] == document["id"]
+
+
+def test_passages_of_tables_and_json_name_their_rows_and_paths(http: Http) -> None:
+    table = add(http, "avocet.csv", b"Bird,Count\nAvocet,7\n")
+    assert (table["doc_type"], table["media_type"]) == ("text", "text/csv")
+    (hit,) = http.search("avocet count", media_type="text/csv")["results"]
+    assert (hit["anchor"]["rows"], hit["anchor"]["heading"]) == ("1-2", "Bird | Count")
+    text = http("GET", f"/api/v1/documents/{table['id']}/text").body.decode()
+    assert text[hit["anchor"]["start"] : hit["anchor"]["end"]] == hit["text"] == "Bird | Count\nAvocet | 7"
+    birds = {"shore": {"birds": [{"name": f"Dunlin {number}"} for number in range(90)]}}
+    value = add(http, "dunlin.json", json.dumps(birds).encode())
+    assert {chunk["anchor"]["heading"] for chunk in value["chunks"]} == {"shore > birds"}
 
 
 def test_a_passage_names_its_page_and_bookmark(http: Http) -> None:
@@ -165,6 +212,29 @@ def test_images_and_scans_are_read(start_engine: StartEngine) -> None:
     ).json
     again = http("GET", f"/api/v1/documents/{forced['document_id']}").json
     assert (again["id"], again["processing_method"]) == (text_only["id"], "ocr")
+    pictures_are_found_where_they_stand(http)
+
+
+def pictures_are_found_where_they_stand(http: Http) -> None:
+    """Under the heading of the picture, not the last one, also after the text is cut again for new metadata."""
+    level = '<w:outlineLvl w:val="0"/>'
+    blocks: list[str | bytes] = [
+        paragraph("Nests", level),
+        encoded(picture("Bittern reed")),
+        paragraph("Food", level),
+        paragraph(HERON),
+    ]
+    data = illustrated(blocks)
+    report = add(http, "report.docx", data)
+    assert report["processing_method"] == "mixed"
+    assert [(entry["part"], entry["state"]) for entry in report["ledger"]] == [("text", "ok"), ("picture 1", "ocr")]
+    for _ in ("as it was read", "cut again"):
+        found = http.search("bittern reed")["results"][0]
+        anchor = found["anchor"]
+        assert (anchor["heading"], anchor["picture"]) == ("Nests", 1)
+        text = http("GET", f"/api/v1/documents/{report['id']}/text").body.decode()
+        assert text[anchor["start"] : anchor["end"]] == found["text"] == "Bittern reed"
+        add(http, "report.docx", data, [("metadata", '{"site": "marsh"}')])
 
 
 def crashed(engine: EngineProcess, http: Http, text: str) -> str | None:
@@ -261,9 +331,3 @@ def test_the_ledger_names_an_encoding(http: Http) -> None:
     document = add(http, "сова.txt", text.encode("koi8_r"))
     assert http("GET", f"/api/v1/documents/{document['id']}/text").body.decode() == text
     assert document["ledger"] == [{"part": "text", "state": "ok", "reason": "read as KOI8-R"}]
-
-
-def test_a_mail_is_refused_and_says_what_to_add_instead(http: Http) -> None:
-    reply = http.add_file("letter.eml", b"From: a@example.org\nMIME-Version: 1.0\nContent-Type: text/plain\n\nHello")
-    assert reply.status == 415
-    assert "it is a mail (EML)" in reply.json["error"]["message"]

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from kb.store import chunks
-from kb.store.sqlite.connection import connect
-from kb.store.sqlite.database import SQLiteDatabase
-from support import Http, StartEngine
+from support import Http, StartEngine, stored
 
 OF_METADATA = "SELECT id FROM chunks WHERE start_at = -1"
 COUNT_AGAIN = """
@@ -102,7 +100,7 @@ def test_a_new_index_and_the_doctor_know_it(start_engine: StartEngine, tmp_path:
     assert own("GET", "/api/v1/doctor").json["healthy"] is True
     engine.stop()
 
-    with SQLiteDatabase(tmp_path / "data" / "kb.db").write() as tx:  # as it was before metadata was indexed
+    with stored(tmp_path / "data") as store, store.database.write() as tx:  # as it was before metadata was indexed
         chunks.remove(tx, tx.column(OF_METADATA))
         tx.run(COUNT_AGAIN)
     own = Http(start_engine().url)
@@ -123,9 +121,9 @@ def test_the_doctor_makes_lost_entries_of_it_as_they_were(start_engine: StartEng
     own.add_note("Text of the note", title="Zeppelin", metadata={"by": "Rosalind"})
     before = [own.search(query)["results"] for query in ("zeppelin", "rosalind")]
     engine.stop()
-    connection = connect(tmp_path / "data" / "kb.db")
-    connection.execute("DELETE FROM chunks_fts; DELETE FROM chunks_vec").fetchall()
-    connection.close()
+    with stored(tmp_path / "data") as store, store.database.write() as tx:
+        tx.fulltext.clear()
+        tx.vectors.clear()
     own = Http(start_engine().url)
     assert own("POST", "/api/v1/doctor").json["healthy"] is True
     assert [own.search(query)["results"] for query in ("zeppelin", "rosalind")] == before

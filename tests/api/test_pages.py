@@ -141,6 +141,7 @@ def test_a_photo_is_shown_as_the_camera_was_held(http: Http) -> None:
     assert Image.open(io.BytesIO(large)).width == 200
 
 
+@pytest.mark.sqlite
 def test_a_damaged_original_is_not_drawn(start_engine: StartEngine, tmp_path: Path) -> None:
     http, data = Http(start_engine().url), tmp_path / "data"
     document = add(http, pdf([LINES]), "damaged.pdf")
@@ -156,7 +157,7 @@ def test_a_damaged_original_is_not_drawn(start_engine: StartEngine, tmp_path: Pa
         assert (reply.status, reply.json) == (refused.status, refused.json)
 
 
-def test_what_is_deleted_leaves_no_page_behind(start_engine: StartEngine, tmp_path: Path) -> None:
+def test_what_is_purged_leaves_no_page_behind(start_engine: StartEngine, tmp_path: Path) -> None:
     http, data = Http(start_engine().url), tmp_path / "data"
     cache = data / "cache" / "pages"
     document, other = (add(http, pdf([f"Fennimore {n}"]), f"fennimore-{n}.pdf") for n in (1, 2))
@@ -165,7 +166,7 @@ def test_what_is_deleted_leaves_no_page_behind(start_engine: StartEngine, tmp_pa
     kept = list(cache.glob("*/*"))
     assert len(kept) == 2
     assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
-    assert http("DELETE", f"/api/v1/documents/{document}").status == 200
+    assert http("DELETE", f"/api/v1/documents/{document}?purge=true").status == 200
     assert len(list(cache.glob("*/*"))) == 1
     assert http("DELETE", "/api/v1/documents?confirm=DELETE%20ALL").status == 200
     assert list(cache.glob("*")) == []

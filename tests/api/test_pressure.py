@@ -15,7 +15,7 @@ from kb.engine.assembly import RunningEngine
 from kb.http.connections import ConnectionLimits
 from kb.http.serve import address, listen, server
 from kb.store.backup.archive import MOST
-from kb.store.originals import STAGED_FILES
+from kb.store.staging import STAGED_FILES
 from support import Http, StartEngine, eventually
 
 HEAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="slow.txt"\r\n\r\n'

@@ -1,15 +1,15 @@
 """Pages that were read by OCR keep where their lines stand; pages can be read again."""
 
 import io
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
 
-import apsw
 from PIL import Image, ImageDraw, ImageFont
 
 from made import encoded, pdf
-from support import Http, StartEngine
+from support import Http, StartEngine, stored
 
 FIRST, SECOND = "Thornwick ferries leave at seven", "and return before the evening tide"
 
@@ -56,9 +56,8 @@ def test_what_an_older_version_read_says_page_only_until_it_is_read_again(
     engine = start_engine()
     document = add(Http(engine.url), encoded(scan()), "older.png")
     engine.stop()
-    connection = apsw.Connection(str(tmp_path / "data" / "kb.db"))
-    connection.execute("DELETE FROM line_boxes; DELETE FROM checksums WHERE part = 10").fetchall()
-    connection.close()
+    with stored(tmp_path / "data") as store, store.database.write() as tx:
+        tx.run("DELETE FROM line_boxes")
     http = Http(start_engine().url)
     text = http("GET", f"/api/v1/documents/{document}/text").body.decode()
     assert boxes(http, document, 1, text, FIRST) == {
@@ -98,14 +97,15 @@ def test_reading_again_does_not_keep_what_is_deleted_nor_undo_what_was_added(
     jobs = [
         http("POST", f"/api/v1/documents/{id_}/reread", {"force_ocr": True}).json["job_id"] for id_ in (gone, replaced)
     ]
-    assert http("DELETE", f"/api/v1/documents/{gone}").status == 200
+    assert http("DELETE", f"/api/v1/documents/{gone}?purge=true").status == 200
     add(http, pdf(["Newer Velmoor words"]), "replaced.pdf", path="/velmoor/replaced.pdf")
     assert http("GET", f"/api/v1/jobs/{busy}").json["status"] == "running"  # so that both did wait
     for job in jobs:
         ended = wait_for(http, job)
         assert (ended["status"], ended["error"]["code"]) == ("failed", "conflict")
     assert http("GET", f"/api/v1/documents/{replaced}/text").body == b"Newer Velmoor words"
-    assert len(list((tmp_path / "data" / "originals").glob("??/*"))) == 2  # the scan and the newer words
+    with tarfile.open(fileobj=io.BytesIO(http("GET", "/api/v1/export").body)) as tar:
+        assert len([name for name in tar.getnames() if name.startswith("originals/")]) == 2  # the scan, the newer words
 
 
 def check(http: Http, document: int, *, page: int, width: int, height: int) -> None:

@@ -168,7 +168,7 @@ def test_a_knowledge_base_that_is_empty_again_says_so(own: Http, mode: str) -> N
 
 def test_a_notice_says_what_was_left_out_and_why(own: Http) -> None:
     own.add_note("The only note there is", tags=["a"])
-    assert "No term of the query is known" in own.search("xyzzy", mode="fts")["notice"]
+    assert "No term of the query is known here (xyzzy)" in own.search("xyzzy", mode="fts")["notice"]
     assert "filter matches no document" in own.search("note", tags=["nope"])["notice"]
     assert "below min_score" in own.search("unrelated", min_score=0.9)["notice"]
     assert "no word" in own.search("...", mode="fts")["notice"]

@@ -19,6 +19,7 @@ def limit_files(engine: EngineProcess, size: int) -> None:
     resource.prlimit(engine.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@pytest.mark.sqlite
 def test_a_full_disk_is_survived_and_service_resumes_by_itself(start_engine: StartEngine, tmp_path: Path) -> None:
     engine = start_engine()
     http = Http(engine.url)
@@ -61,6 +62,7 @@ def test_a_job_that_meets_a_full_disk_is_finished_later(start_engine: StartEngin
     assert "walrus number 149" in " ".join(hit["text"] for hit in http.search("walrus 149", mode="fts")["results"])
 
 
+@pytest.mark.sqlite
 def test_what_a_large_deletion_freed_is_given_back_by_itself(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kb.store.sqlite.connection import connect
-from support import Http, Reply, StartEngine
+from support import Http, Reply, StartEngine, stored
 
 
 def nested(levels: int) -> str:
@@ -66,11 +65,11 @@ def test_what_an_older_version_stored_is_not_shown_named_by_the_doctor_and_not_l
     deep, large = own.add_note("The numbat eats termites"), own.add_note("The bilby digs burrows")
     engine.stop()
     held = {deep: nested(260), large: json.dumps({"a": "x" * 7 * 2**20})}
-    connection = connect(next(tmp_path.rglob("kb.db")))
-    for id_, metadata in held.items():
-        connection.execute("UPDATE documents SET metadata = ?, given = ? WHERE id = ?", (metadata, metadata, id_))
-    connection.close()
-    own = Http(start_engine().url)
+    update = "UPDATE documents SET metadata = :metadata, given = :metadata WHERE id = :id"
+    with stored(tmp_path / "data") as store, store.database.write() as tx:
+        tx.run_many(update, [{"id": id_, "metadata": metadata} for id_, metadata in held.items()])
+    engine = start_engine()
+    own = Http(engine.url)
     for path in ("/api/v1/documents", f"/api/v1/documents/{deep}", f"/api/v1/documents/{large}"):
         reply = own("GET", path)
         assert reply.status == 200
@@ -81,6 +80,7 @@ def test_what_an_older_version_stored_is_not_shown_named_by_the_doctor_and_not_l
     assert f"{deep}, {large}" in checks["metadata limits"]["message"]
     assert own("PATCH", f"/api/v1/notes/{deep}", {"text": "The numbat sleeps"}).status == 200
     assert own.search("sleeps")["results"][0]["document_id"] == deep
-    connection = connect(next(tmp_path.rglob("kb.db")))
-    found = dict(connection.execute("SELECT id, metadata FROM documents"))
+    engine.stop()
+    with stored(tmp_path / "data") as store, store.database.read() as tx:
+        found = dict(tx.tuples("SELECT id, metadata FROM documents"))
     assert {id_: json.loads(text) for id_, text in found.items()} == {i: json.loads(t) for i, t in held.items()}

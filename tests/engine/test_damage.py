@@ -6,8 +6,7 @@ import apsw
 import pytest
 import sqlite_vec
 
-from kb.store.sqlite.connection import connect
-from support import Http, StartEngine
+from support import Http, StartEngine, stored
 
 
 def test_a_hash_that_is_a_path_leads_nowhere(start_engine: StartEngine, tmp_path: Path) -> None:
@@ -16,17 +15,17 @@ def test_a_hash_that_is_a_path_leads_nowhere(start_engine: StartEngine, tmp_path
     engine.stop()
     outside = tmp_path / "secret"
     outside.write_text("not kb's")
-    connection = connect(tmp_path / "data" / "kb.db")
-    connection.execute("UPDATE documents SET content_hash = '../../secret' WHERE id = ?", (id_,))
-    connection.close()
+    with stored(tmp_path / "data") as store, store.database.write() as tx:
+        tx.run("UPDATE documents SET content_hash = '../../secret' WHERE id = :id", {"id": id_})
     own = Http(start_engine().url)
     reply = own("GET", f"/api/v1/documents/{id_}/original")
     assert (reply.status, reply.json["error"]["code"]) == (404, "not_found")
     assert own("GET", "/api/v1/export").status == 200
-    assert own("DELETE", f"/api/v1/documents/{id_}").status == 200
+    assert own("DELETE", f"/api/v1/documents/{id_}?purge=true").status == 200
     assert outside.read_text() == "not kb's"
 
 
+@pytest.mark.sqlite
 def test_a_damaged_original_is_not_served(start_engine: StartEngine, tmp_path: Path) -> None:
     own = Http(start_engine().url)
     id_ = own.add_file("report.txt", b"a file with an original").json["document_id"]
@@ -39,6 +38,7 @@ def test_a_damaged_original_is_not_served(start_engine: StartEngine, tmp_path: P
     assert own("GET", f"/api/v1/documents/{id_}/original").body == b"a file with an original"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "damage",
     [

@@ -1,31 +1,27 @@
 """Who follows changes misses none silently."""
 
-from pathlib import Path
-
 import pytest
 
 from kb.core.changes import RESET, Change
 from kb.engine import feed as feeds
 from kb.engine.feed import BUFFERED, Feed
-from kb.index import terms
 from kb.store import jobs
-from kb.store.sqlite.database import SQLiteDatabase
-from kb.store.sqlite.migrate import migrate
+from kb.store.backend import Database
+from kb.store.open import Store
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> SQLiteDatabase:
-    migrate(tmp_path / "kb.db", terms.index_terms)
-    return SQLiteDatabase(tmp_path / "kb.db")
+def database(store: Store) -> Database:
+    return store.database
 
 
-def told(database: SQLiteDatabase, *changes: Change) -> None:
+def told(database: Database, *changes: Change) -> None:
     with database.write() as tx:
         for change in changes:
             tx.tell(change)
 
 
-def test_a_follower_that_takes_nothing_is_told_to_begin_anew(database: SQLiteDatabase) -> None:
+def test_a_follower_that_takes_nothing_is_told_to_begin_anew(database: Database) -> None:
     feed = Feed(database)
     woken: list[None] = []
     changes = [Change("document", number, "tags") for number in range(BUFFERED)]
@@ -41,7 +37,7 @@ def test_a_follower_that_takes_nothing_is_told_to_begin_anew(database: SQLiteDat
     assert slow.take() == []
 
 
-def test_what_is_rolled_back_is_not_told(database: SQLiteDatabase) -> None:
+def test_what_is_rolled_back_is_not_told(database: Database) -> None:
     with Feed(database).follow(lambda: None) as follower:
         with pytest.raises(ZeroDivisionError), database.write() as tx:
             tx.tell(Change("document", 1, "added"))
@@ -50,7 +46,7 @@ def test_what_is_rolled_back_is_not_told(database: SQLiteDatabase) -> None:
 
 
 def test_progress_is_told_once_in_a_while_and_the_end_always(
-    database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = Feed(database)
     with feed.follow(lambda: None) as follower:

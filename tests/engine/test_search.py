@@ -2,8 +2,8 @@
 
 import pytest
 
+from kb.core.searches import SearchRequest
 from kb.core.settings import Settings
-from kb.core.values import SearchRequest
 from kb.engine.assembly import RunningEngine
 from kb.search.searcher import Found
 

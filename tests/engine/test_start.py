@@ -8,13 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from kb.index.kernels import kernels
 from kb.ingest.sandbox import confine
-from support import Http, StartEngine
+from support import TEST_DATABASE_URL, Http, StartEngine, database_of
 
 
 def second_engine(data_dir: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
+    environment = os.environ | database_of(data_dir) | {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0", **settings}
     return subprocess.run(
         [sys.executable, "-m", "kb.cli.main", "serve"], capture_output=True, text=True, env=environment, timeout=60
     )
@@ -64,6 +66,7 @@ def open_to_others(folder: Path) -> list[str]:
     return [path.name for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
 
 
+@pytest.mark.sqlite
 def test_everything_in_the_data_folder_is_private(tmp_path: Path, start_engine: StartEngine) -> None:
     engine = start_engine()
     assert Http(engine.url).add_file("secret.txt", b"a file of mine").json["status"] == "completed"
@@ -87,12 +90,12 @@ def test_status_says_what_runs(http: Http) -> None:
     status = http("GET", "/api/v1/status").json
     assert set(status) == {
         "version", "model", "device", "documents", "chunks", "queue", "storage", "limits", "last_updated", "health",
-        "sandbox", "kernels",
+        "sandbox", "kernels", "trash", "engines", "multilingual",
     }  # fmt: skip
     assert status["model"] == {"name": "all-MiniLM-L6-v2", "dimensions": 384, "max_tokens": 256}
     assert status["limits"] == {"max_file_mb": 100, "chunk_tokens": 200}
     assert set(status["queue"]) == {"queued", "running", "failed"}
-    assert status["storage"]["backend"] == "sqlite"
+    assert status["storage"]["backend"] == ("postgresql" if TEST_DATABASE_URL in os.environ else "sqlite")
     assert status["health"]["status"] == "healthy", json.dumps(status["health"])
     assert status["sandbox"] == confine.protection()
     assert status["kernels"] == kernels.name

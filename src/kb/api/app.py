@@ -14,12 +14,14 @@ from kb.api import (
     duplicates,
     errors,
     events,
+    folders,
     jobs,
     notes,
     pages,
     search,
     status,
     tickets,
+    trash,
     views,
 )
 from kb.api.dependencies import KEY
@@ -50,8 +52,11 @@ def create_app(engine: Engine, settings: Settings) -> ASGIApp:
     def is_open(scope: Scope) -> bool:
         return scope["method"] == "GET" and (pages.is_open(scope["path"]) or app.state.tickets.opens(scope))
 
+    def closes() -> bool:
+        return engine.presence.draining
+
     limited = BodyLimit(app, MAX_BODY, f"{PREFIX}/jobs")
-    return Guard(limited, Gate.of_engine(settings), is_open, app.state.metrics.answered)
+    return Guard(limited, Gate.of_engine(settings), is_open, app.state.metrics.answered, engine.id.encode(), closes)
 
 
 def openapi_document() -> dict[str, Any]:
@@ -73,12 +78,14 @@ def routes() -> FastAPI:
         search,
         jobs,
         documents,
+        trash,
         views,
         notes,
         status,
         archives,
         doctor,
         duplicates,
+        folders,
         events,
         agents,
         tickets,

@@ -12,6 +12,7 @@ from kb.api.follow import awaited
 from kb.api.schemas import (
     BulkBody,
     ClearQuery,
+    DeleteQuery,
     DocumentQuery,
     DocumentsQuery,
     LedgerQuery,
@@ -24,6 +25,7 @@ from kb.core.values import (
     Accepted,
     Cleared,
     Document,
+    DocumentLinks,
     DocumentList,
     DocumentSummary,
     DocumentSummaryList,
@@ -59,6 +61,16 @@ def get_ledger(engine: EngineOf, id: Ref, query: Annotated[LedgerQuery, Query()]
     return Answer(engine.ledger(id, query.state, query.limit, query.offset))
 
 
+@router.get("/documents/{id}/links", response_model=DocumentLinks, responses=errors(404))
+def get_links(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
+    """What a note or a Markdown file links to, and which documents link to this one.
+
+    `[[Note]]`, `[[folder/Note#Heading|shown]]`, `![[embed]]` and `[text](other.md)` count, the first 10,000 of a text.
+    They are looked up now, by path, file name, title of a note and `aliases`: what was added later is found, too.
+    """
+    return Answer(engine.links(id))
+
+
 @router.get("/documents/{id}/text", response_class=PlainTextResponse, responses=errors(404))
 def get_text(engine: EngineOf, id: Ref, query: Annotated[TextQuery, Query()]) -> Response:  # noqa: A002
     """The extracted text that anchors point into, as `text/plain`; `start` and `end` count characters."""
@@ -82,14 +94,18 @@ def get_original(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
 
 @router.delete("/documents", response_model=Cleared, responses=errors())
 def clear(engine: EngineOf, query: Annotated[ClearQuery, Query()]) -> Response:
-    """Delete every document, for good."""
+    """Delete every document for good, also those in the trash."""
     return Answer(engine.clear(query.confirm))
 
 
 @router.delete("/documents/{id}", response_model=Removed, responses=errors(404))
-def delete_document(engine: EngineOf, id: Ref) -> Response:  # noqa: A002
-    """Remove a document for good: text, history, full text, vectors, original."""
-    return Answer(engine.catalogue.delete(id))
+def delete_document(engine: EngineOf, id: Ref, query: Annotated[DeleteQuery, Query()]) -> Response:  # noqa: A002
+    """Put a document into the trash: it is gone from everywhere else, and can be brought back until `expires_at`.
+
+    With `purge`, remove it for good, also from the trash: text, history, full text, vectors, original. Where
+    `KB_TRASH_DAYS` is 0, every deletion is for good; the answer then has no `expires_at`.
+    """
+    return Answer(engine.trash.delete(id, purge=query.purge))
 
 
 @router.post("/documents/{id}/tags", response_model=Document, responses=errors(404))
@@ -106,7 +122,7 @@ def list_tags(engine: EngineOf) -> Response:
 
 @router.post("/documents/bulk", status_code=202, response_model=Accepted, responses=errors(409))
 async def change_many(engine: EngineOf, body: BulkBody, query: Wait) -> Response:
-    """Change the tags of many documents, or delete them, as a job.
+    """Change the tags of many documents, or put them into the trash, as a job.
 
     409 `conflict` when the number of documents is not the expected one. When other documents match by the time the job
     begins, it fails with `conflict` and changes nothing.

@@ -38,14 +38,17 @@ class Bell(asyncio.Event):
 
 
 async def changes(engine: Engine, job_id: str) -> AsyncIterator[Job | None]:
-    """Yield the job now, after each change, and when it has ended; None after each quiet 15 seconds."""
+    """Yield the job now, after each change, and when it has ended; None after each quiet 15 seconds.
+
+    An engine that stops lets go of it: another one may run it.
+    """
     changed = Bell()
     with engine.queue.watch(job_id, changed):
         while True:
             changed.clear()
             job = await run_in_threadpool(engine.queue.get, job_id)
             yield job
-            if job.ended:
+            if job.ended or engine.queue.stopped:
                 return
             while not await changed.rang():
                 yield None

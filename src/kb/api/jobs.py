@@ -10,7 +10,7 @@ from kb.api import uploads
 from kb.api.dependencies import Answer, EngineOf, errors
 from kb.api.follow import EventStream, awaited, events
 from kb.api.limits import MAX_BODY
-from kb.api.schemas import FileForm, JobsQuery, NoteBody, Wait, content_type
+from kb.api.schemas import FileForm, JobsQuery, NoteBody, ReindexBody, Wait, content_type
 from kb.core.errors import InvalidRequest, TooLarge
 from kb.core.values import Accepted, AddOptions, Job, JobList
 from kb.engine.engine import Engine
@@ -97,9 +97,9 @@ def retry_job(engine: EngineOf, id: JobId) -> Response:  # noqa: A002
 
 
 @maintenance.post("/reindex", status_code=202, response_model=Accepted, responses=errors())
-async def reindex(engine: EngineOf, query: Wait) -> Response:
-    """Make the whole index anew. The old one answers until the new one is complete."""
-    accepted = await run_in_threadpool(engine.reindex)
+async def reindex(engine: EngineOf, query: Wait, body: ReindexBody | None = None) -> Response:
+    """Make the whole index anew, or with another model. The old one answers until the new one is complete."""
+    accepted = await run_in_threadpool(engine.reindex, body.wanted() if body else None)
     return Answer(await awaited(engine, accepted, query.wait), status_code=202)
 
 

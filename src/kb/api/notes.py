@@ -29,5 +29,5 @@ def restore_note(engine: EngineOf, id: Ref, body: RestoreBody) -> Response:  # n
 
 @router.post("/{id}/merge", response_model=Document, responses=errors(404, 409))
 def merge_notes(engine: EngineOf, id: Ref, body: MergeBody) -> Response:  # noqa: A002
-    """Make one note of two, in one transaction: this one gets the text and the tags of both, the other is removed."""
+    """Make one note of two, in one transaction: this one gets the text and the tags of both, the other is deleted."""
     return Answer(engine.editor.merge(id, str(body.other), body.text, body.expected_version, body.other_version))

@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from kb import __version__
 from kb.api.dependencies import KEY, errors
@@ -43,7 +43,8 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 STATIC = "/static/"
-VIEWS = ("/", "/d/{id}", "/n/{id}", "/documents", "/jobs", "/tags", "/duplicates", "/system", "/connect")
+LISTS = ("/documents", "/jobs", "/tags", "/duplicates", "/folders", "/trash")
+VIEWS = ("/", "/d/{id}", "/n/{id}", *LISTS, "/system", "/connect")
 VIEW_PATHS = re.compile("|".join(view.replace("{id}", "[^/]+") for view in VIEWS))
 
 
@@ -60,9 +61,14 @@ class StaticFile:
 
 
 @router.get("/health", tags=["state"], responses={403: errors()[403]})
-async def health() -> dict[str, str]:
-    """Whether the engine is alive. Needs no key."""
-    return {"status": "ok", "version": __version__}
+async def health(request: Request) -> JSONResponse:
+    """Whether the engine is alive; 503 when it is about to stop, and with `?ready` while it cannot search yet.
+
+    Needs no key.
+    """
+    state = request.app.state.engine.presence.state
+    away = state == "draining" or (state == "starting" and "ready" in request.query_params)
+    return JSONResponse({"status": state if away else "ok", "version": __version__}, 503 if away else 200)
 
 
 @router.get("/metrics", tags=["state"], response_class=PlainTextResponse, responses=errors(), dependencies=[KEY])

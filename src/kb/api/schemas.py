@@ -1,6 +1,8 @@
 """What may be sent: the shapes of bodies and query strings, with their bounds. What is not listed is refused."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -8,22 +10,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from kb.core import times
 from kb.core.errors import InvalidRequest
+from kb.core.folders import Documents, FolderOptions
 from kb.core.metadata import excess
+from kb.core.searches import Filter, Listing, Mode, Order, SearchRequest, Sort
 from kb.core.types import Json
-from kb.core.values import (
-    DOC_TYPES,
-    MAX_WAIT_SECONDS,
-    Filter,
-    JobStatus,
-    LedgerState,
-    Listing,
-    Mode,
-    Order,
-    SearchRequest,
-    Sort,
-    View,
-)
+from kb.core.values import DOC_TYPES, MAX_WAIT_SECONDS, JobStatus, LedgerState, View
 from kb.engine.bulk import BulkChange
+from kb.engine.switch import KnownAnswer, Wanted
 
 MAX_ID = 2**63 - 1
 
@@ -73,6 +66,12 @@ Moment = Annotated[
 ]
 
 
+CreatedAt = Annotated[
+    str,
+    Field(description="When it came into being elsewhere, if it is new here: a date or a time. Now unless given."),
+    AfterValidator(partial(times.given, "created_at")),
+]
+PATH_FILTER = "The document that came from this path. One that ends with `/` is a folder: everything below it."
 DocumentId = Annotated[int, Field(ge=1, le=MAX_ID)]
 Uid = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text)]
 AnyState = Annotated[LedgerState | None, BeforeValidator(lambda given: given or None)]  # `state=` means any
@@ -94,7 +93,7 @@ class SearchBody(RequestBody):
     fts_only: bool = Field(False, description="Keywords only; overrides `mode`.")
     vec_only: bool = Field(False, description="Meaning only; overrides `mode`.")
     min_score: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Leave out what scores lower.")
-    source_path: SourcePath | None = None
+    source_path: SourcePath | None = Field(None, description=PATH_FILTER)
     media_type: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(real_text)] | None = None
     created_after: Moment | None = Field(None, description="Inclusive.")
     created_before: Moment | None = Field(None, description="Exclusive.")
@@ -135,6 +134,7 @@ class NoteBody(RequestBody):
     metadata: Metadata | None = None
     replace_tags: ReplaceTags = False
     force: Force = False
+    created_at: CreatedAt | None = None
 
 
 class FileForm(RequestBody):
@@ -147,6 +147,7 @@ class FileForm(RequestBody):
     force_ocr: bool = False
     replace_tags: ReplaceTags = False
     force: Force = False
+    created_at: CreatedAt | None = None
 
 
 class TagsBody(RequestBody):
@@ -157,7 +158,7 @@ class TagsBody(RequestBody):
 class BulkFilter(RequestBody):
     tag: Tags = Field([], description="All must match.")
     doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES, None]})
-    source_path: SourcePath | None = None
+    source_path: SourcePath | None = Field(None, description=PATH_FILTER)
     created_after: Moment | None = Field(None, description="Inclusive.")
     created_before: Moment | None = Field(None, description="Exclusive.")
 
@@ -175,7 +176,7 @@ class BulkBody(RequestBody):
     )
     add_tags: Tags = []
     remove_tags: Tags = []
-    delete: bool = Field(False, description="Delete them for good, instead of changing tags.")
+    delete: bool = Field(False, description="Put them into the trash, instead of changing tags.")
 
     def change(self) -> BulkChange:
         if (self.ids is None) == (self.filter is None):
@@ -191,6 +192,30 @@ class BulkBody(RequestBody):
         )
 
 
+class KnownAnswerBody(RequestBody):
+    query: Annotated[Text, Field(min_length=1, max_length=2000)]
+    relevant: Annotated[dict[str, Annotated[int, Field(ge=1, le=100)]], Field(min_length=1)] = Field(
+        description="The ids of the documents that answer it, with grades."
+    )
+    tags: Tags = []
+
+
+class ReindexBody(RequestBody):
+    model: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Switch to this model: only vectors are made anew. Unless given, all of the index is."
+    )
+    questions: Annotated[list[KnownAnswerBody], Field(max_length=1000)] = Field(
+        [], description="Questions with known answers: the switch is refused if the model answers them worse."
+    )
+    force: bool = Field(False, description="Switch all the same.")
+
+    def wanted(self) -> Wanted | None:
+        if self.model is None:
+            return None
+        questions = [KnownAnswer(one.query, one.relevant, one.tags) for one in self.questions]
+        return Wanted(self.model, self.force, questions)
+
+
 class RenameTagBody(RequestBody):
     to: Tag = Field(description="Its new name. If that tag exists, the two become one.")
 
@@ -203,7 +228,7 @@ class UpdateNoteBody(RequestBody):
 
 
 class MergeBody(RequestBody):
-    other: DocumentId | Uid = Field(description="Integer id or uid of the note that is removed.")
+    other: DocumentId | Uid = Field(description="Integer id or uid of the note that is deleted.")
     text: NoteText
     expected_version: Annotated[int, Field(ge=1, le=MAX_ID)] = Field(
         description="Refuse with 409 when the note is at another version."
@@ -226,6 +251,27 @@ class RereadBody(RequestBody):
     pages: Annotated[list[Annotated[int, Field(ge=1, le=10**9)]], Field(min_length=1, max_length=20_000)] | None = (
         Field(None, description="Only these; the others are read as they were. All unless given.")
     )
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(real_text)]
+Patterns = Annotated[list[Pattern], Field(max_length=100)]
+
+
+class FolderBody(RequestBody):
+    path: SourcePath = Field(description="Absolute, as the engine's machine sees it.")
+    tags: Tags = Field([], description="Of every document that a file becomes.")
+    include: Patterns = Field(
+        [], description="Patterns as in `.gitignore`: with any, only files that match one of them are taken."
+    )
+    exclude: Patterns = Field([], description="Patterns as in `.gitignore`, of what is left out.")
+    ocr: bool = Field(False, description="Read pages by OCR even where they have text.")
+
+    def options(self) -> FolderOptions:
+        return FolderOptions(tags=self.tags, include=self.include, exclude=self.exclude, ocr=self.ocr)
+
+
+class ScanBody(RequestBody):
+    confirm: bool = Field(False, description="Remove the documents of all files that are missing.")
 
 
 class QueryString(BaseModel):
@@ -251,17 +297,18 @@ class DocumentsQuery(PageQuery):
     view: View = Field("full", description="`summary`: the ledger counted by state, and no metadata.")
     q: Annotated[Text, Field(max_length=2000)] = Field("", description="Words of the title or of the file name.")
     state: AnyState = Field(None, description="Some part of the document is in this state.")
-    source_path: Text | None = None
+    source_path: Text | None = Field(None, description=PATH_FILTER)
     tag: Annotated[list[Text], Field(max_length=100)] = Field([], description="May be repeated; all must match.")
     doc_type: str | None = Field(None, json_schema_extra={"enum": [*DOC_TYPES]})
     created_after: Moment | None = Field(None, description="Inclusive.")
     created_before: Moment | None = Field(None, description="Exclusive.")
+    parent: DocumentId | None = Field(None, description="Only what was found in this archive, mail or mailbox.")
     sort: Sort = "recent"
     order: Order | None = Field(None, description="`desc`, but `asc` for `filename`, unless given.")
 
     def listing(self) -> Listing:
         return Listing(
-            filter=filter_of(self, self.tag),
+            filter=replace(filter_of(self, self.tag), parent=self.parent),
             words=self.q,
             state=self.state,
             sort=self.sort,
@@ -302,6 +349,15 @@ class TableQuery(QueryString):
     )
 
 
+class FolderQuery(QueryString):
+    limit: Annotated[int, Field(ge=1, le=10_000)] = Field(1000, description="Of `files`.")
+    offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+
+
+class UnwatchQuery(QueryString):
+    documents: Documents = Field("keep", description="What becomes of the documents of its files.")
+
+
 class DoctorQuery(QueryString):
     fix: bool = Field(False, description="`true` is refused: to mend, send POST to the same path.")
 
@@ -311,6 +367,20 @@ class DuplicatesQuery(QueryString):
         0.9, description="Leave out pairs that are less alike."
     )
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class DeleteQuery(QueryString):
+    purge: bool = Field(False, description="For good, and also from the trash.")
+
+
+class EmptyTrashQuery(QueryString):
+    expected_count: Annotated[int, Field(ge=0, le=MAX_ID)] = Field(
+        description="How many documents are in it. Refuse with 409 when it is another number."
+    )
+
+
+class UndeleteQuery(QueryString):
+    without_path: bool = Field(False, description="If another document has its source path by now, do without it.")
 
 
 class ClearQuery(QueryString):

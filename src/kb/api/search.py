@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from kb.api.dependencies import Answer, EngineOf, errors
 from kb.api.schemas import SearchBody, content_type
 from kb.core.errors import InvalidRequest
-from kb.core.values import SearchAnswer
+from kb.core.searches import SearchAnswer
 
 THREADS = 16  # each has a connection to the database with a cache of its own
 

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from dataclasses import replace
 
 from kb import __version__
 from kb.api.app import create_app
@@ -21,9 +22,10 @@ def serve(settings: Settings, *, reindex: bool = False) -> int:
     stop = Stop()
     limits = affordable(ConnectionLimits())
     listener = listen(settings.host, settings.port, "KB_HOST and KB_PORT")
-    with listener, RunningEngine(settings, reindex=reindex) as engine:
+    running = RunningEngine(replace(settings, port=listener.getsockname()[1]), reindex=reindex)
+    with listener, running as engine:
         announce(settings, address(settings.host, listener))
-        stop.run(create_app(engine, settings), listener, limits, engine.feed.close, lifespan="off")
+        stop.run(create_app(engine, settings), listener, limits, engine.feed.close, running.drain, lifespan="off")
     return 0
 
 

@@ -10,10 +10,12 @@ import uuid
 from dataclasses import asdict, dataclass
 
 from kb.core.errors import Conflict, JobFailure
+from kb.core.searches import Filter
 from kb.core.types import Interrupt, Json
-from kb.core.values import Accepted, Filter
-from kb.engine.catalogue import Catalogue, retag
+from kb.core.values import Accepted
+from kb.engine.catalogue import retag
 from kb.engine.jobs.queue import Queue
+from kb.engine.trash import Trash
 from kb.store import documents, jobs
 from kb.store.backend import Database, Row, Transaction
 
@@ -47,7 +49,7 @@ class BulkChange:
 @dataclass(frozen=True)
 class Bulk:
     _database: Database
-    _catalogue: Catalogue
+    _trash: Trash
     _queue: Queue
 
     def submit(self, change: BulkChange, expected_count: int) -> Accepted:
@@ -68,23 +70,24 @@ class Bulk:
         change, chosen, begun = BulkChange.from_payload(job["payload"])
         interrupt()
         if not begun:
-            self._begin(job["id"], change, chosen)
+            self._begin(job, change, chosen)
         size = DELETED_AT_ONCE if change.delete else TAGGED_AT_ONCE
         for start in range(0, len(chosen), size):
             interrupt()
             with self._database.write() as tx:
+                tx.hold(job)
                 self._apply(tx, change, chosen[start : start + size])
                 done = min(start + size, len(chosen))
                 jobs.progress(tx, job["id"], done, len(chosen), f"{done} of {len(chosen)} documents")
-                tx.after_commit(lambda: self._queue.changed(job["id"]))
         with self._database.write() as tx:
+            tx.hold(job)
             jobs.complete(tx, job["id"], None, None, 0)
-            tx.after_commit(lambda: self._queue.changed(job["id"]))
         if change.delete:
             self._database.truncate_wal()
 
-    def _begin(self, job_id: str, change: BulkChange, chosen: list[int]) -> None:
+    def _begin(self, job: Row, change: BulkChange, chosen: list[int]) -> None:
         with self._database.write() as tx:
+            tx.hold(job)
             if (now := choose(tx, change)) != chosen:
                 raise JobFailure(
                     "conflict",
@@ -92,7 +95,7 @@ class Bulk:
                     f"{len(set(now) & set(chosen))} of them are the same. Nothing was changed. Look at the list again, "
                     "and repeat the change.",
                 )
-            jobs.set_payload(tx, job_id, change.payload(chosen, begun=True))
+            jobs.set_payload(tx, job["id"], change.payload(chosen, begun=True))
 
     def _apply(self, tx: Transaction, change: BulkChange, ids: list[int]) -> None:
         """Change those that are still there: others may have deleted some, or this job before a restart."""
@@ -101,7 +104,8 @@ class Bulk:
             retag(tx, [row["id"] for row in rows], change.add_tags, change.remove_tags)
             return
         for row in rows:
-            self._catalogue.remove(tx, row)
+            if documents.takes_content(tx, row["id"]):  # not gone with the archive that it was in
+                self._trash.put(tx, row)
 
 
 def choose(tx: Transaction, change: BulkChange) -> list[int]:

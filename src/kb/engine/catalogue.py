@@ -1,39 +1,17 @@
-"""Documents apart from their contents: their tags, and taking them out."""
+"""The tags of documents."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from kb.core.errors import NotFound
-from kb.core.values import Document, Removed, TagCount
-from kb.ingest.publish import Publisher
-from kb.store import documents, originals
-from kb.store.backend import Database, Row, Transaction
-from kb.store.originals import Originals
+from kb.core.values import Document, TagCount
+from kb.store import documents
+from kb.store.backend import Database, Transaction
 
 
 @dataclass(frozen=True)
 class Catalogue:
     _database: Database
-    _publisher: Publisher
-    _originals: Originals
-
-    def delete(self, ref: str) -> Removed:
-        """Remove one document for good."""
-        with self._database.write() as tx:
-            row = documents.find(tx, ref)
-            removed = self.remove(tx, row)
-        self._database.truncate_wal()
-        return Removed(row["id"], row["filename"], removed)
-
-    def remove(self, tx: Transaction, row: Row) -> int:
-        """Remove a document, and its original unless another needs it; return how many chunks it had.
-
-        After the commit, `truncate_wal` leaves nothing of it on the disk.
-        """
-        removed = self._publisher.remove(tx, row["id"])
-        if row["doc_type"] != "note" and not originals.is_named(tx, row["content_hash"]):
-            tx.after_commit(lambda: self._originals.remove(row["content_hash"]))
-        return removed
 
     def edit_tags(self, ref: str, add: Collection[str], remove: Collection[str]) -> Document:
         with self._database.write() as tx:

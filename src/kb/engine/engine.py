@@ -5,11 +5,13 @@ import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kb.core.errors import InvalidRequest, NotFound
+from kb.core.errors import Conflict, InvalidRequest, NotFound
+from kb.core.searches import Listing, SearchAnswer, SearchRequest
 from kb.core.values import (
     Accepted,
     Cleared,
     Document,
+    DocumentLinks,
     DocumentList,
     DocumentSummary,
     DocumentSummaryList,
@@ -18,10 +20,7 @@ from kb.core.values import (
     JobStatus,
     LedgerPage,
     LedgerState,
-    Listing,
     NoteHistory,
-    SearchAnswer,
-    SearchRequest,
     TagList,
 )
 from kb.embedding.priority import Priority
@@ -29,16 +28,20 @@ from kb.engine.bulk import Bulk
 from kb.engine.catalogue import Catalogue
 from kb.engine.doctor.doctor import Doctor
 from kb.engine.feed import Feed
+from kb.engine.folders.folders import Folders
 from kb.engine.intake import Intake
 from kb.engine.jobs.queue import Queue
 from kb.engine.monitor import Monitor
+from kb.engine.presence import Presence
+from kb.engine.switch import ModelSwitch, Wanted
+from kb.engine.trash import Trash
 from kb.engine.views import Views
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.notes import NoteEditor, find_note
 from kb.ingest.publish import Publisher
 from kb.search.duplicates import duplicates
 from kb.search.searcher import Searcher
-from kb.store import chunks, documents, jobs, listing, notes
+from kb.store import chunks, documents, jobs, links, listing, notes, trash
 from kb.store.backend import Database
 from kb.store.backup.archive import Archives
 from kb.store.originals import Originals
@@ -65,7 +68,10 @@ class Engine:
     feed: Feed
     intake: Intake
     catalogue: Catalogue
+    trash: Trash
     bulk: Bulk
+    folders: Folders
+    presence: Presence
     editor: NoteEditor
     archives: Archives
     doctor: Doctor
@@ -74,8 +80,14 @@ class Engine:
     _database: Database
     _publisher: Publisher
     _searcher: Searcher
+    _switch: ModelSwitch
     _live: ChunkIndex
     _priority: Priority
+
+    @property
+    def id(self) -> str:
+        """What tells it from other engines on the same knowledge base; empty if there can be none."""
+        return self._database.engine_id
 
     # Searching
 
@@ -109,21 +121,25 @@ class Engine:
             found = documents.with_text(tx, documents.find(tx, ref))
             return replace(found, chunks=chunks.of_document(tx, found.id, first_chunk, max_chunks))
 
+    def links(self, ref: str) -> DocumentLinks:
+        with self._database.read() as tx:
+            return links.of(tx, ref)
+
     def clear(self, confirm: str) -> Cleared:
-        """Delete every document for good."""
+        """Delete every document for good, also those in the trash."""
         if confirm != CLEAR_PHRASE:
             raise InvalidRequest(
                 f"This deletes every document. Send confirm={CLEAR_PHRASE!r} to go on; nothing was deleted."
             )
         before = self._database.size_bytes()
-        freed: list[int] = []
         with self._database.write() as tx:
             self.queue.forget(tx)
+            deleted = trash.count(tx)
             count, removed = self._publisher.clear(tx)
-            # Before the next write: a file that is added from now on stays.
-            tx.after_commit(lambda: freed.append(self.originals.clear()))
+            freed = self.originals.clear(tx)
         self._database.vacuum()
-        return Cleared(count, removed, sum(freed) + max(before - self._database.size_bytes(), 0))
+        freed_bytes = freed + max(before - self._database.size_bytes(), 0)
+        return Cleared(count, removed, freed_bytes, deleted or None)
 
     def text(self, ref: str, start: int = 0, end: int | None = None) -> str:
         """The extracted text that anchors point into."""
@@ -152,14 +168,26 @@ class Engine:
 
     # Jobs
 
-    def reindex(self) -> Accepted:
-        """Make the whole index anew in the background, or return the job that already does."""
+    def reindex(self, wanted: Wanted | None = None) -> Accepted:
+        """Make the whole index anew in the background, or only its vectors by another model.
+
+        Return the job that already does it, if there is one.
+        """
+        if wanted is not None:
+            self._switch.check(wanted.model)
+        payload = {} if wanted is None else wanted.payload()
         with self._database.write() as tx:
             job = jobs.unfinished(tx, "reindex")
             if job is not None:
-                return Accepted(job.id, job.status)
+                model = jobs.next_model(tx, job.id)
+                if model == payload.get("model"):
+                    return Accepted(job.id, job.status)
+                raise Conflict(
+                    f"Job {job.id} is making the index {f'with {model}' if model else 'anew'} already. Wait for it, or "
+                    f"stop it: kb jobs {job.id} --cancel"
+                )
             job_id = str(uuid.uuid4())
-            self.queue.submit(tx, jobs.NewJob(id=job_id, kind="reindex", lane="index", payload={}))
+            self.queue.submit(tx, jobs.NewJob(id=job_id, kind="reindex", lane="index", payload=payload))
         return Accepted(job_id, "queued")
 
     def jobs(self, status: JobStatus | None, limit: int, offset: int) -> JobList:

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from kb.core.errors import KBError, is_damage
 from kb.engine.doctor.doctor import Doctor
+from kb.engine.following import Following
 from kb.engine.jobs.worker import Worker
+from kb.engine.presence import Presence
 from kb.engine.recovery import Recovery
+from kb.engine.static_fill import StaticFill
+from kb.engine.trash import Trash
 from kb.index.chunk_index import ChunkIndex
 from kb.search.keyword import KeywordIndex
 from kb.store.backend import Database
@@ -19,6 +23,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0  # seconds between two attempts to load the index
 TIDY_SECONDS = 2.0
+FILL_SECONDS = 2.0  # at a time, for passages without a static vector
+EXPIRE_SECONDS = 60.0  # between two looks at the trash
 SHRINK_AGAIN = 600.0  # seconds until it is tried again when it failed
 
 
@@ -32,8 +38,13 @@ class Housekeeper:
     _keywords: KeywordIndex
     _worker: Worker
     _doctor: Doctor
+    _trash: Trash
+    _following: Following
+    _presence: Presence
+    _static_fill: StaticFill
     _examined: bool = False
     _shrink_from: float = 0.0
+    _expire_from: float = 0.0
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="housekeeping")
@@ -56,8 +67,12 @@ class Housekeeper:
         self._warm()
         while not self._worker.stopping.wait(TIDY_SECONDS):
             try:
+                self._expire()
+                self._originals.forget_removed()
                 self._database.tidy()
                 self._shrink()
+                if self._static_fill.is_needed:
+                    self._static_fill.run(self._worker.stopping, FILL_SECONDS)
             except KBError as error:
                 log.warning("the database cannot be tidied up now: %s", error.message)
                 self._shrink_from = time.monotonic() + SHRINK_AGAIN
@@ -65,6 +80,7 @@ class Housekeeper:
                 self._warm()
 
     def _await_reindex(self) -> None:
+        self._database.follow(self._following, load=False)
         self._worker.start("index")
         while not self._live.loaded and not self._worker.stopping.wait(0.1):
             pass
@@ -77,7 +93,7 @@ class Housekeeper:
 
     def _loads(self) -> bool:
         try:
-            self._live.load(self._database)
+            self._database.follow(self._following)
         except KBError:
             log.exception("the search index could not be loaded")
             if self._live.damaged and not self._recovery.mended and self._recovery.mend():
@@ -102,6 +118,13 @@ class Housekeeper:
                     log.warning("%s: %s Mended: %d of %d.", check.name, check.message, check.fixed, check.problems)
         except KBError as error:
             log.error("the database cannot be mended: %s", error.message)
+
+    def _expire(self) -> None:
+        """Empty the trash of what has been in it long enough."""
+        if self._presence.leads and time.monotonic() >= self._expire_from:
+            self._expire_from = time.monotonic() + EXPIRE_SECONDS
+            if expired := self._trash.expire(self._worker.stopping):
+                log.info("%d documents were in the trash long enough, and are removed for good", expired)
 
     def _shrink(self) -> None:
         """Return what a large deletion freed to the disk, once nothing is written any longer."""

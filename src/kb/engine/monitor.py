@@ -1,39 +1,45 @@
 """How the engine is: its status, its health and its gauges."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kb import __version__
-from kb.core.errors import KBError
+from kb.core.errors import KBError, Unavailable
 from kb.core.settings import Settings
-from kb.core.status import Health, Limits, ModelInfo, Status, StorageInfo
-from kb.embedding.lazy import WarmingEmbedder
+from kb.core.status import Health, Limits, ModelInfo, Multilingual, Status, StorageInfo, Switching
+from kb.embedding.current import CurrentEmbedder
 from kb.engine.jobs.queue import Queue
+from kb.engine.static_fill import StaticFill
 from kb.index.chunk_index import ChunkIndex
 from kb.index.kernels import kernels
+from kb.ingest.prepare import Preparer
 from kb.ingest.sandbox import confine
 from kb.search.keyword import KeywordIndex
 from kb.search.searcher import NO_VECTORS
-from kb.store import chunks, documents, jobs, meta
-from kb.store.backend import Database
+from kb.store import chunks, documents, jobs, meta, trash
+from kb.store.backend import Database, Transaction
 from kb.store.originals import Originals
 
 
 @dataclass(frozen=True)
 class Monitor:
     _settings: Settings
+    _location: str  # of the database
     _database: Database
     _originals: Originals
     _queue: Queue
-    _embedder: WarmingEmbedder
-    _chunk_tokens: int
+    _embedder: CurrentEmbedder
+    _preparer: Preparer
     _keywords: KeywordIndex
     _live: ChunkIndex
+    _static_fill: StaticFill
 
     def status(self) -> Status:
         with self._database.read() as tx:
             held, queue, updated = documents.counts(tx), jobs.counts(tx), documents.last_updated(tx)
-            count = chunks.published_count(tx)
+            count, deleted = chunks.published_count(tx), trash.count(tx)
+            switching = self._switching(tx)
         return Status(
             version=__version__,
             model=ModelInfo(self._embedder.name, self._embedder.dimensions, self._embedder.max_tokens),
@@ -43,33 +49,49 @@ class Monitor:
             queue=queue,
             storage=StorageInfo(
                 str(self._settings.data_dir),
-                str(self._settings.database_path),
+                self._location,
                 self._database.size_bytes(),
                 self._database.name,
             ),
-            limits=Limits(self._settings.max_file_mb, self._chunk_tokens),
+            limits=Limits(self._settings.max_file_mb, self._preparer.budget),
             last_updated=updated,
             health=self._health(),
             sandbox=confine.protection(),
+            trash=deleted,
+            engines=self._database.engines(),
+            multilingual=Multilingual(self._static_fill.is_installed, len(self._live.without_static)),
             kernels=kernels.name,
+            switching=switching,
         )
+
+    def _switching(self, tx: Transaction) -> Switching | None:
+        job = jobs.unfinished(tx, "reindex")
+        model = None if job is None else jobs.next_model(tx, job.id)
+        return None if job is None or model is None else Switching(model, job.id, job.progress)
 
     def gauges(self) -> Iterator[tuple[str, str, float]]:
         """Yield the name, help text and value of each gauge."""
-        with self._database.read() as tx:
-            held, queue = documents.counts(tx), jobs.counts(tx)
-        yield "documents", "Documents.", held.total
+        yield from self._database.gauges()
+        with suppress(Unavailable):
+            yield from self._stored()
         yield "chunks", "Published passages.", self._live.count
-        yield "jobs_queued", "Jobs that wait.", queue.queued
-        yield "jobs_running", "Jobs that run.", queue.running
-        yield "jobs_failed", "Jobs that failed.", queue.failed
-        yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
         yield "staged_bytes", "Bytes of files that are being received.", self._originals.staged_bytes
         yield "drawn_page_bytes", "Bytes of drawn pages kept on the disk.", self._originals.kept_page_bytes
         yield "cached_postings", "Postings held in memory.", self._keywords.cached_postings
         yield "words_ready", "1 when words are read ahead.", not self._keywords.is_cold
         yield "cached_queries", "Embedded queries held in memory.", self._embedder.cached_queries
         yield "model_ready", "1 when the embedding model is loaded.", self._embedder.ready
+
+    def _stored(self) -> Iterator[tuple[str, str, float]]:
+        """What the database has to be asked for."""
+        with self._database.read() as tx:
+            held, queue, deleted = documents.counts(tx), jobs.counts(tx), trash.count(tx)
+        yield "documents", "Documents.", held.total
+        yield "trash_documents", "Documents in the trash.", deleted
+        yield "jobs_queued", "Jobs that wait.", queue.queued
+        yield "jobs_running", "Jobs that run.", queue.running
+        yield "jobs_failed", "Jobs that failed.", queue.failed
+        yield "database_bytes", "Size of the database, its log included.", self._database.size_bytes()
 
     def _health(self) -> Health:
         """Try each part, and name what is wrong."""

@@ -2,32 +2,37 @@
 
 import logging
 from dataclasses import dataclass
-from pathlib import Path
 
 from kb.core.errors import Conflict, KBError, is_damage
-from kb.index import terms
 from kb.store import chunks, jobs, meta
-from kb.store.backend import Database, Mender
+from kb.store.backend import Transaction
 from kb.store.meta import IndexVersions
-from kb.store.originals import Originals, in_use
-from kb.store.sqlite.migrate import migrate
+from kb.store.open import Store
+from kb.store.originals import in_use
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Recovery:
-    _path: Path
-    _database: Database
-    _originals: Originals
-    _mender: Mender
+    _store: Store
     mended: bool = False
     fresh: bool = False  # the stored index cannot be used: it has to be made anew first
 
+    def migrate(self) -> str | None:
+        """Give the database the schema of this version; return the name of the model that its index was made with."""
+        self._migrate()
+        try:
+            with self._store.database.read() as tx:
+                return meta.model(tx)
+        except KBError as error:
+            if not is_damage(error):
+                raise
+            return None  # `open` deals with it
+
     def open(self, versions: IndexVersions, *, reindex: bool) -> None:
         """Make the database ready. Without `reindex`, an index that was made with other `versions` is refused."""
-        self._migrate()
-        if reindex and self._database.damage():
+        if reindex and self._store.database.damage():
             self.mend()
         try:
             self._clear_up(versions, reindex)
@@ -40,8 +45,8 @@ class Recovery:
     def mend(self) -> bool:
         """Make a damaged database whole, unless that would lose anything: then the engine serves what can be read."""
         try:
-            with self._originals.scratch(self._database.size_bytes()) as room:
-                salvage = self._mender.mend(room)
+            with self._store.originals.scratch(self._store.database.size_bytes()) as room:
+                salvage = self._store.mender.mend(room)
         except KBError as error:
             log.error("the database is damaged, and cannot be mended: %s", error.message)
             return False
@@ -54,22 +59,31 @@ class Recovery:
 
     def _migrate(self) -> None:
         try:
-            migrate(self._path, terms.index_terms)
+            self._store.migrate()
         except KBError as error:
             if not is_damage(error):
                 raise
             if not self.mend():
                 raise Conflict(
-                    f"{self._path} is damaged so much that it cannot be opened. Nothing was changed. Restore a backup: "
-                    "kb restore FILE --force"
+                    f"{self._store.location} is damaged so much that it cannot be opened. Nothing was changed. Restore "
+                    "a backup: kb restore FILE --force"
                 ) from error
-            migrate(self._path, terms.index_terms)
+            self._store.migrate()
 
     def _clear_up(self, versions: IndexVersions, reindex: bool) -> None:
-        with self._database.write() as tx:
+        with self._store.database.write() as tx:
             self.fresh = reindex and bool(meta.differences(tx, versions))
             if not reindex:
                 meta.check(tx, versions)
-            chunks.sweep(tx)
-            jobs.recover(tx)
-            self._originals.sweep(set(in_use(tx)))
+            clear_up(tx)
+            self._store.originals.sweep(tx, set(in_use(tx)))
+
+    def take_over(self) -> None:
+        """Clear away what another engine left behind that died, and put its jobs back."""
+        with self._store.database.write() as tx:
+            clear_up(tx)
+
+
+def clear_up(tx: Transaction) -> None:
+    chunks.sweep(tx)
+    jobs.recover(tx)

@@ -21,6 +21,7 @@ LAST_ROW, LAST_COLUMN = 2**20, 2**14  # of any sheet
 ROWS_AROUND, COLUMNS_AROUND = 5, 3
 MOST_ROWS, MOST_COLUMNS = 60, 30
 PICTURED = ("pdf", "image")
+TIFF = "image/tiff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,7 @@ class Views:
         path = self._originals.verified(row["content_hash"])
         with self._database.read() as tx:
             text = documents.text(tx, row["id"])
-            is_picture = row["doc_type"] == "image"
-            first, last = (0, len(text)) if is_picture else chunks.stretch_of_page(tx, row["id"], page)
+            first, last = (0, len(text)) if has_one_page(row) else chunks.stretch_of_page(tx, row["id"], page)
             read = line_boxes.of_page(tx, row["id"], page)
         start, end = max(start, first), min(end, last)
         if read is not None:
@@ -105,13 +105,18 @@ class Views:
             row = documents.find(tx, ref)
         if row["doc_type"] not in PICTURED:
             raise NotFound(
-                f"Document {row['id']} is a {row['doc_type']} and has 0 pages. PDFs have pages, and a picture has 1. "
-                f"Read its text with GET /api/v1/documents/{row['id']}/text.",
+                f"Document {row['id']} is a {row['doc_type']} and has 0 pages. PDFs and TIFFs have pages, other "
+                f"pictures have 1. Read its text with GET /api/v1/documents/{row['id']}/text.",
                 pages=0,
             )
-        if row["doc_type"] == "image" and page != 1:
+        if has_one_page(row) and page != 1:
             raise no_page(row, page, 1)
         return row
+
+
+def has_one_page(row: Row) -> bool:
+    """Whether the document is a picture that is not divided into pages, as a TIFF is."""
+    return bool(row["doc_type"] == "image" and row["media_type"] != TIFF)
 
 
 def boxes_of_lines(page: int, offset: int, found: LineBoxes, text: str, start: int, end: int) -> PageBoxes:

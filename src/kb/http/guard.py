@@ -34,6 +34,8 @@ class Guard:
     _gate: Gate
     _is_open: IsOpen
     _answered: Answered | None = None
+    _engine: bytes = b""  # which of several engines answers
+    _closes: Callable[[], bool] = bool  # whether connections are to end with their next answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -53,6 +55,10 @@ class Guard:
             if message["type"] in STARTS:
                 status = message["status"]
                 carried = [(b"x-kb-version", VERSION), (b"x-request-id", own_id.encode())]
+                if self._engine:
+                    carried.append((b"x-kb-engine", self._engine))
+                if self._closes():
+                    carried.append((b"connection", b"close"))
                 message["headers"] = [*message.get("headers", ()), *carried]
             await send(message)
 

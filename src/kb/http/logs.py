@@ -72,4 +72,5 @@ def configure(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    logging.getLogger("uvicorn").setLevel(max(logging.getLogger().level, logging.WARNING))
+    for chatty in ("uvicorn", "watchfiles"):
+        logging.getLogger(chatty).setLevel(max(logging.getLogger().level, logging.WARNING))

@@ -4,10 +4,13 @@ import logging
 import resource
 import signal
 import socket
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -19,6 +22,7 @@ from kb.http.protocol import HttpConnection
 log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 5  # for answers that are under way when the server stops
+DRAINED_GRACE_SECONDS = 20  # where another one serves meanwhile
 FILES_PER_CONNECTION = 2  # its own, and a file or a connection to the engine that its request opens
 # For everything else: some 50 threads with three files of SQLite each, pipes of extractors, the model, the log, and
 # new connections that are accepted before an idle one is closed for them.
@@ -49,21 +53,39 @@ class Stop:
         listener: socket.socket,
         limits: ConnectionLimits,
         on_stop: Callable[[], None] = lambda: None,
+        drain: Callable[[], float] = lambda: 0.0,
         **options: Any,
     ) -> None:
         """Serve until asked to stop. While it serves, uvicorn takes the signals itself and hands them back.
 
-        `on_stop` ends answers that would go on for ever: the server waits for those that are under way.
+        `drain` is called first, and returns for how many seconds requests are still taken. `on_stop` ends answers that
+        would go on for ever: the server waits for those that are under way.
         """
-        self._server = server(app, limits, on_stop=on_stop, **options)
+        self._server = server(app, limits, on_stop=on_stop, drain=drain, **options)
         if not self._asked:
             self._server.run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None], drain: Callable[[], float]) -> None:
         super().__init__(config)
         self._on_stop = on_stop
+        self._drain = drain
+        self._draining = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first SIGTERM lets a load balancer notice before the port closes; what comes next ends at once."""
+        if sig != signal.SIGTERM or self._draining:
+            super().handle_exit(sig, frame)
+            return
+        self._draining = True
+        threading.Thread(target=self._drained, args=(sig, frame), daemon=True).start()
+
+    def _drained(self, sig: int, frame: FrameType | None) -> None:
+        if seconds := self._drain():
+            self.config.timeout_graceful_shutdown = DRAINED_GRACE_SECONDS
+            time.sleep(seconds)
+        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stop()
@@ -76,6 +98,7 @@ def server(
     *,
     websocket: type | None = None,
     on_stop: Callable[[], None] = lambda: None,
+    drain: Callable[[], float] = lambda: 0.0,
     **options: Any,
 ) -> Server:
     """The application behind connections that are limited."""
@@ -92,6 +115,7 @@ def server(
             **options,
         ),
         on_stop,
+        drain,
     )
 
 

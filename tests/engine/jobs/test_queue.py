@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,36 +13,38 @@ from kb.embedding.priority import LONGEST, Priority
 from kb.engine.jobs import queue as queues
 from kb.engine.jobs.queue import Queue
 from kb.engine.jobs.worker import Worker
-from kb.index import terms
 from kb.store import jobs
-from kb.store.backend import Row
-from kb.store.sqlite.database import SQLiteDatabase
-from kb.store.sqlite.migrate import migrate
-from kb.store.sqlite.salvage import SQLiteMender
+from kb.store.backend import Database, Row
+from kb.store.open import Store
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> SQLiteDatabase:
-    migrate(tmp_path / "kb.db", terms.index_terms)
-    return SQLiteDatabase(tmp_path / "kb.db")
+def database(store: Store) -> Database:
+    return store.database
 
 
-def submit(database: SQLiteDatabase, queue: Queue, job_id: str, lane: str = "small") -> None:
+def submit(database: Database, queue: Queue, job_id: str, lane: str = "small") -> None:
     with database.write() as tx:
         queue.submit(tx, jobs.NewJob(id=job_id, kind="note", lane=lane, payload={}))
 
 
-def claim(database: SQLiteDatabase, lane: str = "small") -> Row | None:
+def claim(database: Database, lane: str = "small") -> Row | None:
     with database.write() as tx:
         return tx.claim_job(lane, "2100-01-01T00:00:00Z")
 
 
-def jobs_of(database: SQLiteDatabase) -> Counter[str]:
+def claimed(database: Database) -> Row:
+    job = claim(database)
+    assert job is not None
+    return job
+
+
+def jobs_of(database: Database) -> Counter[str]:
     with database.read() as tx:
         return Counter(job.status for job in jobs.page(tx, None, 100, 0)[0])
 
 
-def test_a_full_queue_takes_nothing_more(database: SQLiteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_takes_nothing_more(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "MAX_QUEUED", 3)
     queue = Queue(database)
     for number in range(3):
@@ -55,7 +57,9 @@ def test_a_full_queue_takes_nothing_more(database: SQLiteDatabase, monkeypatch: 
         assert jobs.page(tx, None, 10, 0)[1] == 4
 
 
-def test_nobody_waits_for_a_job_while_the_database_is_damaged(database: SQLiteDatabase, tmp_path: Path) -> None:
+@pytest.mark.sqlite
+def test_nobody_waits_for_a_job_while_the_database_is_damaged(store: Store, tmp_path: Path) -> None:
+    database = store.database
     queue = Queue(database)
     submit(database, queue, "done")
     with database.write() as tx:
@@ -76,12 +80,12 @@ def test_nobody_waits_for_a_job_while_the_database_is_damaged(database: SQLiteDa
             attempt()
     assert queue.get("done").status == "completed"
 
-    SQLiteMender(database, terms.index_terms).mend(tmp_path / "room")
+    store.mender.mend(tmp_path / "room")
     assert queue.get("waiting").status == "running"
     submit(database, queue, "more")
 
 
-def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) -> None:
+def test_a_small_job_does_not_wait_behind_a_large_one(database: Database) -> None:
     queue = Queue(database)
     large_runs, small_ran = threading.Event(), threading.Event()
 
@@ -107,7 +111,7 @@ def test_a_small_job_does_not_wait_behind_a_large_one(database: SQLiteDatabase) 
         assert {job.status for job in jobs.page(tx, None, 10, 0)[0]} == {"completed"}
 
 
-def test_a_job_waits_between_its_steps_while_something_goes_first(database: SQLiteDatabase) -> None:
+def test_a_job_waits_between_its_steps_while_something_goes_first(database: Database) -> None:
     queue, priority, done = Queue(database), Priority(), threading.Event()
     took: list[float] = []
 
@@ -130,7 +134,7 @@ def test_a_job_waits_between_its_steps_while_something_goes_first(database: SQLi
     assert took[0] >= LONGEST * 0.9
 
 
-def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(database: SQLiteDatabase) -> None:
+def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(database: Database) -> None:
     queue = Queue(database)
     together = threading.Barrier(3)
 
@@ -152,7 +156,7 @@ def test_several_jobs_of_a_lane_run_at_once_where_there_are_hands_for_them(datab
     assert jobs_of(database) == {"completed": 6}
 
 
-def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: SQLiteDatabase) -> None:
+def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: Database) -> None:
     queue = Queue(database)
     submit(database, queue, "deadly")
     submit(database, queue, "harmless")
@@ -171,7 +175,48 @@ def test_a_job_that_was_running_whenever_the_engine_died_is_given_up(database: S
     assert queue.get("deadly").error is None
 
 
-def test_a_job_that_was_interrupted_keeps_its_turn(database: SQLiteDatabase) -> None:
+class NoOtherEngine:
+    """An index that only changes by the writes of its own engine."""
+
+    def adopt(self, document_ids: Sequence[int]) -> None:
+        raise AssertionError(f"another engine wrote {document_ids}")
+
+    def reload(self) -> None:
+        raise AssertionError
+
+
+def test_a_job_is_told_to_have_ended_once_searches_find_what_it_brought(database: Database) -> None:
+    queue = Queue(database)
+    database.follow(NoOtherEngine(), load=False)
+    submit(database, queue, "slow to be followed")
+    committed, follow = threading.Event(), threading.Event()
+    told: list[str] = []
+
+    def slowly() -> None:
+        committed.set()
+        follow.wait(30)
+
+    def complete() -> None:
+        with database.write() as tx:
+            jobs.complete(tx, "slow to be followed", None, None, 0)
+            tx.publishes([1], slowly)
+
+    def ask() -> None:
+        told.append(queue.get("slow to be followed").status)
+
+    completing, asking = threading.Thread(target=complete), threading.Thread(target=ask)
+    completing.start()
+    assert committed.wait(30)
+    asking.start()
+    asking.join(0.3)
+    assert not told
+    follow.set()
+    asking.join(30)
+    completing.join(30)
+    assert told == ["completed"]
+
+
+def test_a_job_that_was_interrupted_keeps_its_turn(database: Database) -> None:
     queue = Queue(database)
     submit(database, queue, "first")
     claim(database)
@@ -183,19 +228,18 @@ def test_a_job_that_was_interrupted_keeps_its_turn(database: SQLiteDatabase) -> 
     assert again["id"] == "first"
 
 
-def test_waiting_for_better_times_is_no_crash(database: SQLiteDatabase) -> None:
+def test_waiting_for_better_times_is_no_crash(database: Database) -> None:
     queue = Queue(database)
     submit(database, queue, "patient")
     for _ in range(jobs.MAX_CRASHES):
-        claim(database)
-        queue.postpone("patient", 0)
+        queue.postpone(claimed(database), 0)
     claim(database)
     with database.write() as tx:
         jobs.recover(tx)
     assert queue.get("patient").status == "queued"
 
 
-def test_a_job_that_gets_no_memory_says_so(database: SQLiteDatabase) -> None:
+def test_a_job_that_gets_no_memory_says_so(database: Database) -> None:
     queue = Queue(database)
 
     def run(_: Row, __: object) -> None:
@@ -215,19 +259,18 @@ def test_a_job_that_gets_no_memory_says_so(database: SQLiteDatabase) -> None:
     assert error.code == "out_of_memory"
 
 
-def test_being_put_back_is_no_attempt(database: SQLiteDatabase) -> None:
+def test_being_put_back_is_no_attempt(database: Database) -> None:
     queue = Queue(database)
     submit(database, queue, "interrupted")
     for _ in range(2 * jobs.MAX_CRASHES):
-        claim(database)
-        queue.put_back("interrupted")
+        queue.put_back(claimed(database))
     claim(database)
     with database.write() as tx:
         jobs.recover(tx)
     assert queue.get("interrupted").status == "queued"
 
 
-def test_a_cancelled_job_that_died_with_the_engine_stays_cancelled(database: SQLiteDatabase) -> None:
+def test_a_cancelled_job_that_died_with_the_engine_stays_cancelled(database: Database) -> None:
     queue = Queue(database)
     submit(database, queue, "unwanted")
     claim(database)

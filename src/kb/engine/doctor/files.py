@@ -1,5 +1,6 @@
 """Checks of what lies beside the database: originals, disk, model, sandbox."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from kb.store.originals import Originals, in_use
 class FileChecks:
     _database: Database
     _originals: Originals
-    _model_dir: Path
+    _model_dir: Callable[[], Path]
 
     def missing(self) -> Finding:
         with self._database.read() as tx:
@@ -44,9 +45,9 @@ class FileChecks:
 
     def stray(self, fix: bool) -> Finding:
         with self._database.write() as tx:
-            stray = self._originals.orphans(set(in_use(tx)))
-            for file in stray if fix else ():
-                file.unlink(missing_ok=True)
+            stray = self._originals.orphans(tx, set(in_use(tx)))
+            if fix:
+                self._originals.drop(tx, stray)
         return found(stray, "{n} originals belong to no document.", len(stray) if fix else 0)
 
     def disk_space(self) -> Finding:
@@ -54,11 +55,13 @@ class FileChecks:
         return Finding()
 
     def model(self) -> Finding:
-        if model.describe(self._model_dir).fingerprint != model.FINGERPRINT:
+        folder = self._model_dir()
+        known = model.describe(folder).description
+        if not known.files:
             return Finding(message="A model of your own: there is no pinned hash to compare it with.")
-        if model.is_installed(self._model_dir):
+        if model.is_installed(folder, known):
             return Finding()
-        return Finding(1, f"The files in {self._model_dir} are not those of {model.NAME}. Run `make setup`.")
+        return Finding(1, f"The files in {folder} are not those of {known.name}. {model.HOW_TO_INSTALL}.")
 
     def sandbox(self) -> Finding:
         """Say which protections this system lacks; that is no problem of the data."""

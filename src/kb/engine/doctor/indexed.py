@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kb.engine.doctor.finding import Finding, found
+from kb.engine.static_fill import StaticFill
 from kb.index.chunk_index import ChunkIndex
 from kb.ingest.prepare import BATCH, Preparer
-from kb.search.keyword import KeywordIndex
-from kb.store import chunks, health
-from kb.store.backend import Database, Row, Transaction
+from kb.store import chunks, health, static_vectors
+from kb.store.backend import Database, IndexFollower, Row, Transaction
 from kb.store.health import Coverage
 
 
@@ -20,7 +20,8 @@ class IndexChecks:
     _database: Database
     _preparer: Preparer
     _live: ChunkIndex
-    _keywords: KeywordIndex
+    _follower: IndexFollower
+    _static_fill: StaticFill
     _stopping: threading.Event
 
     def check_ready(self) -> None:
@@ -30,15 +31,14 @@ class IndexChecks:
 
     def reload(self, tx: Transaction) -> None:
         """Load the index again after the commit and before the next write, so that no change is lost in between."""
-        tx.after_commit(self._keywords.clear)
-        tx.after_commit(lambda: self._live.load(self._database))
+        tx.publishes(None, self._follower.reload)
 
     def fulltext(self, fix: bool) -> Finding:
         damage = self._database.fulltext_damage()
         if fix and damage:
             with self._database.write() as tx:
                 tx.fulltext.rebuild()
-                tx.after_commit(self._keywords.clear)
+                tx.publishes(None, self._follower.reload)
         return found(damage, "The full-text index is damaged: {first}.", len(damage) if fix else 0)
 
     def fulltext_missing(self, fix: bool) -> Finding:
@@ -51,7 +51,7 @@ class IndexChecks:
         if fix and stray:
             with self._database.write() as tx:
                 tx.fulltext.remove(stray)
-                tx.after_commit(self._keywords.clear)
+                tx.publishes(None, self._follower.reload)
         return found(stray, "{n} full-text rows belong to no passage.", len(stray) if fix else 0)
 
     def vectors_missing(self, fix: bool) -> Finding:
@@ -66,11 +66,23 @@ class IndexChecks:
                 tx.vectors.remove(stray)
         return found(stray, "{n} vectors belong to no passage.", len(stray) if fix else 0)
 
+    def static_missing(self, fix: bool) -> Finding:
+        """Those that are installed are also made in the background."""
+        if not self._static_fill.is_installed:
+            return Finding()
+        with self._database.read() as tx:
+            missing = static_vectors.count_missing(tx)
+        fixed = self._static_fill.run(self._stopping) if fix and missing else 0
+        if not missing:
+            return Finding()
+        return Finding(missing, f"{missing} passages are not found yet by questions in other languages.", fixed)
+
     def memory(self, fix: bool) -> Finding:
         """Compare the index in memory with the database, inside a write: no change comes in between."""
         if not self._live.loaded:
             return Finding(1, "The search index is not loaded yet. Try again in a moment.")
         with self._database.write() as tx:
+            self._database.catch_up()
             differing = self._differing(tx)
             if differing and fix:
                 self.reload(tx)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kb.engine.doctor.finding import Finding, found
 from kb.ingest.metadata import metadata_text
 from kb.ingest.reindex import Reindexer
-from kb.store import chunks, health, jobs
+from kb.store import chunks, health, jobs, links
 from kb.store.backend import Database, Mender, Salvage, Transaction
 from kb.store.originals import Originals
 from kb.store.rows import checked_id
@@ -77,7 +77,7 @@ class StoreChecks:
 
     def _unwatched(self) -> int:
         with self._database.read() as tx:
-            return 0 if jobs.counts(tx).running else len(chunks.left_behind(tx))
+            return 0 if jobs.counts(tx).running else len(tx.abandoned_drafts()[0])
 
     def rows(self, fix: bool) -> Finding:
         """Rows that are not as they were written, or gone. What they were is in no other place."""
@@ -117,7 +117,7 @@ class StoreChecks:
 
     def ids(self) -> Finding:
         with self._database.read() as tx:
-            checked_id(tx.chunk_ids_given() + 1)
+            checked_id(tx.ids_given("chunks") + 1)
         return Finding()
 
     def chunk_counts(self, fix: bool) -> Finding:
@@ -125,6 +125,16 @@ class StoreChecks:
             wrong = health.miscounted(tx)
         fixed = self._recut(wrong) if fix else 0
         return found(wrong, "{n} documents have other passages than they should; the first is document {first}.", fixed)
+
+    def links(self, fix: bool) -> Finding:
+        """Links and names of documents are made from their texts, paths and titles."""
+        with self._database.read() as tx:
+            wrong = list(links.outdated(tx))
+        for id_ in wrong if fix else ():
+            with self._database.write() as tx:
+                links.refresh(tx, id_)
+        message = "The links of {n} documents are not those of their texts; the first is document {first}."
+        return found(wrong, message, len(wrong) if fix else 0)
 
     def metadata(self, fix: bool) -> Finding:
         """Documents from before metadata was indexed have no passage of it: worth making, but nothing is wrong."""

@@ -1,18 +1,21 @@
 """The queue: rows in the database, and a way to wake workers and watchers.
 
-A job is accepted when its row is committed. Workers and the watchers of a job are woken at once.
+A job is accepted when its row is committed. Workers of this engine and the watchers of a job are woken at once; workers
+of other engines look every second.
 """
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from kb.core.changes import Change
 from kb.core.errors import Conflict, KBError, Unavailable, is_damage
+from kb.core.status import EngineState
 from kb.core.times import now
 from kb.core.values import Job
 from kb.store import jobs
-from kb.store.backend import Database, Row, Transaction
+from kb.store.backend import Beat, Database, Row, Transaction
 
 Watcher = Callable[[], None]
 # A reindex and a bulk change delay no other job, and none delays them.
@@ -27,8 +30,12 @@ class Queue:
         self._arrived = dict.fromkeys(LANES, 0)
         self._watchers: dict[str, list[Watcher]] = defaultdict(list)
         self._watching = threading.Lock()
+        self._running: dict[str, Row] = {}  # jobs that workers of this engine run, as they were claimed
         self._cancelling: set[str] = set()
+        self._lost: set[str] = set()
+        self.stopped = False
         self._damage: tuple[KBError, int] | None = None  # and how often the database had been replaced by then
+        database.listen(self._hear)
 
     def submit(self, tx: Transaction, job: jobs.NewJob) -> None:
         """Add a job to the caller's transaction: it exists when that commits."""
@@ -53,15 +60,20 @@ class Queue:
             if not jobs.waits(tx, lane):
                 return None
         # A claim that a power cut undoes is made again.
-        with self._database.write(durable=False) as tx:
+        with self._database.write(durable=False, publishes=False) as tx:
             if job := tx.claim_job(lane, now()):
                 jobs.tell(tx, job["id"], "running")
-            return job
+        if job:
+            self._running[job["id"]] = job
+        return job
 
     def get(self, job_id: str) -> Job:
+        """The job. If it has ended, searches already find what it brought."""
         with self._database.read() as tx:
             job = jobs.get(tx, job_id)
-        if not job.ended:
+        if job.ended:
+            self._database.settle()
+        else:
             self._check()
         return job
 
@@ -86,55 +98,62 @@ class Queue:
             raise Conflict(problem, damaged=True)
 
     def cancel(self, job_id: str) -> Job:
-        with self._changing(job_id) as tx:
-            job = jobs.cancel(tx, job_id)
-            if not job.ended:
-                tx.after_commit(lambda: self._cancelling.add(job_id))
-        return job
+        with self._database.write(publishes=False) as tx:
+            return jobs.cancel(tx, job_id)
 
     def forget(self, tx: Transaction) -> None:
         """End every job in the caller's transaction, and drop the payloads."""
-        waiting, running = jobs.forget(tx)
-        tx.after_commit(lambda: self._cancelling.update(running))
-        for job_id in waiting:
-            tx.after_commit(lambda job_id=job_id: self.changed(job_id))  # type: ignore[misc]
+        jobs.forget(tx)
 
     def is_cancelling(self, job_id: str) -> bool:
         """Whether a running job was asked to stop."""
         return job_id in self._cancelling
 
+    def is_lost(self, job_id: str) -> bool:
+        """Whether another engine has taken over a job that runs here."""
+        return job_id in self._lost
+
+    def beat(self, state: EngineState) -> Beat:
+        """Say that this engine lives; what it learns of its jobs stops them."""
+        beat = self._database.beat(list(self._running), state)
+        self._cancelling |= beat.cancelling & self._running.keys()
+        self._lost |= beat.lost & self._running.keys()
+        return beat
+
     def retry(self, job_id: str) -> Job:
-        with self._changing(job_id) as tx:
+        with self._database.write() as tx:
             row = jobs.retry(tx, job_id)
             tx.after_commit(lambda: self._announce(row["lane"]))
         return jobs.as_job(row)
 
-    def cancelled(self, job_id: str) -> None:
-        with self._changing(job_id) as tx:
-            jobs.cancelled(tx, job_id)
+    def cancelled(self, job: Row) -> None:
+        with self._ending(job) as tx:
+            jobs.cancelled(tx, job["id"])
 
     def done_with(self, job_id: str) -> None:
         """Note that no worker runs this job any longer."""
+        self._running.pop(job_id, None)
         self._cancelling.discard(job_id)
+        self._lost.discard(job_id)
 
-    def put_back(self, job_id: str) -> None:
-        with self._changing(job_id) as tx:
-            jobs.put_back(tx, job_id)
+    def put_back(self, job: Row) -> None:
+        with self._ending(job) as tx:
+            jobs.put_back(tx, job["id"])
 
-    def move(self, job_id: str, lane: str) -> None:
+    def move(self, job: Row, lane: str) -> None:
         """Put a job back into another lane, as if it had not been claimed."""
-        with self._changing(job_id) as tx:
-            jobs.put_back(tx, job_id, lane)
+        with self._ending(job) as tx:
+            jobs.put_back(tx, job["id"], lane)
             tx.after_commit(lambda: self._announce(lane))
 
-    def fail(self, job_id: str, code: str, message: str) -> None:
-        with self._changing(job_id) as tx:
-            jobs.fail(tx, job_id, code, message)
+    def fail(self, job: Row, code: str, message: str) -> None:
+        with self._ending(job) as tx:
+            jobs.fail(tx, job["id"], code, message)
 
-    def postpone(self, job_id: str, seconds: float) -> None:
+    def postpone(self, job: Row, seconds: float) -> None:
         """Put a job back, to be claimed after this time at the earliest."""
-        with self._changing(job_id) as tx:
-            jobs.postpone(tx, job_id, seconds)
+        with self._ending(job) as tx:
+            jobs.postpone(tx, job["id"], seconds)
 
     def changed(self, job_id: str) -> None:
         """Call the watchers of this job."""
@@ -157,14 +176,31 @@ class Queue:
                     del self._watchers[job_id]
 
     @contextmanager
-    def _changing(self, job_id: str) -> Iterator[Transaction]:
-        with self._database.write() as tx:
+    def _ending(self, job: Row) -> Iterator[Transaction]:
+        """Raises JobLost if the job is another worker's by now."""
+        with self._database.write(publishes=False) as tx:
+            tx.hold(job)
             yield tx
-            tx.after_commit(lambda: self.changed(job_id))
+
+    def _hear(self, changes: Sequence[Change]) -> None:
+        """What any engine did to a job."""
+        for change in changes:
+            if change.kind == "job":
+                job_id = str(change.id)
+                if change.action == "cancelling" and job_id in self._running:
+                    self._cancelling.add(job_id)
+                self.changed(job_id)
+            elif change.kind == "reset":
+                for watched in list(self._watchers):
+                    self.changed(watched)
 
     def stop(self) -> None:
+        """Wake all workers and watchers a last time."""
+        self.stopped = True
         with self._wake:
             self._wake.notify_all()
+        for watched in list(self._watchers):
+            self.changed(watched)
 
     def _announce(self, lane: str) -> None:
         with self._wake:

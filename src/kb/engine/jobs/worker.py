@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 
-from kb.core.errors import JobCancelled, JobFailure, JobInterrupted, JobSlow, KBError
+from kb.core.errors import JobCancelled, JobFailure, JobInterrupted, JobLost, JobSlow, KBError
 from kb.core.types import Interrupt
 from kb.embedding.priority import Priority
 from kb.engine.jobs.queue import LANES, Queue
@@ -44,10 +44,13 @@ class Worker:
             if (not lanes or lane in lanes) and not thread.is_alive() and not self.stopping.is_set():
                 thread.start()
 
-    def stop(self) -> None:
+    def release(self) -> None:
         """Take no further job. Running jobs end, or go back into the queue at their next step."""
         self.stopping.set()
         self._queue.stop()
+
+    def stop(self) -> None:
+        self.release()
         for _, thread in self._threads:
             if thread.is_alive():
                 thread.join()
@@ -59,7 +62,8 @@ class Worker:
                 if job is not None:
                     self._do(job)
             except KBError as error:
-                log.exception("the %s worker could not reach the queue", lane)
+                message = "the %s worker could not reach the queue: %s"
+                log.error(message, lane, error.message, exc_info=None if error.retryable else error)
                 self._queue.stuck(error)
                 self.stopping.wait(1)
 
@@ -67,6 +71,8 @@ class Worker:
         self._priority.give_way()
         if self._queue.is_cancelling(job_id):
             raise JobCancelled
+        if self._queue.is_lost(job_id):
+            raise JobLost
         if self.stopping.is_set():
             raise JobInterrupted
 
@@ -75,17 +81,19 @@ class Worker:
             self._run(job, lambda: self._check(job["id"]))
         except JobInterrupted:
             log.info("job %s goes back into the queue", job["id"])
-            self._record(lambda: self._queue.put_back(job["id"]))
+            self._record(lambda: self._queue.put_back(job))
         except JobCancelled:
             log.info("job %s was cancelled", job["id"])
-            self._record(lambda: self._queue.cancelled(job["id"]))
+            self._record(lambda: self._queue.cancelled(job))
+        except JobLost:
+            log.warning("job %s is run by another engine by now, or has ended", job["id"])
         except JobSlow:
             log.info("job %s goes on in the lane of large jobs", job["id"])
-            self._record(lambda: self._queue.move(job["id"], "large"))
+            self._record(lambda: self._queue.move(job, "large"))
         except JobFailure as failure:
             log.warning("job %s failed: %s", job["id"], failure.code)
             code, message = failure.code, failure.message
-            self._record(lambda: self._queue.fail(job["id"], code, message))
+            self._record(lambda: self._queue.fail(job, code, message))
         except Exception as error:  # noqa: BLE001 - whatever happens, the job ends in a recorded state
             self._failed(job, error)
         finally:
@@ -96,21 +104,23 @@ class Worker:
         if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
             wait = min(2.0 ** job["attempts"], LONGEST_WAIT)
             log.warning("job %s is tried again in %.0f s: %s", job["id"], wait, error.message)
-            self._record(lambda: self._queue.postpone(job["id"], wait))
+            self._record(lambda: self._queue.postpone(job, wait))
             return
         log.error("job %s failed", job["id"], exc_info=error)
         if isinstance(error, MemoryError):
             message = "The engine got no more memory for it. Split it into smaller parts, or give kb more memory."
-            self._record(lambda: self._queue.fail(job["id"], "out_of_memory", message))
+            self._record(lambda: self._queue.fail(job, "out_of_memory", message))
             return
         message = error.message if isinstance(error, KBError) else f"{type(error).__name__}: {error}"
-        self._record(lambda: self._queue.fail(job["id"], "internal", message))
+        self._record(lambda: self._queue.fail(job, "internal", message))
 
     def _record(self, outcome: Callable[[], None]) -> None:
         """Record how a job ended as soon as the database can be written; else the job runs again after a restart."""
         while True:
             try:
                 outcome()
+            except JobLost:
+                return
             except KBError as error:
                 log.warning("how a job ended cannot be written down yet: %s", error.message)
                 self._queue.stuck(error)
