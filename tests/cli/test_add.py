@@ -49,6 +49,15 @@ def test_a_changed_file_updates_its_document_and_an_unchanged_one_is_told(kb: Kb
     assert summary == "2 files: 1 updated, 1 unchanged"
 
 
+def test_an_empty_file_in_a_folder_is_skipped_and_told(kb: Kb, tag: str) -> None:
+    write(kb.folder / tag, "a.txt")
+    (kb.folder / tag / "b.txt").touch()
+    ran = kb("add", tag)
+    assert ran.code == 0
+    assert f"skipped    {tag}/b.txt  it is empty\n" in ran.out
+    assert ran.out.endswith("2 files: 1 added, 1 skipped\n")
+
+
 def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code(kb: Kb, tag: str) -> None:
     write(kb.folder, "good.txt")
     (kb.folder / "program.bin").write_bytes(bytes(range(256)) * 20)
@@ -65,16 +74,17 @@ def test_one_failure_hides_no_other_file_and_the_first_one_decides_the_exit_code
 
 
 def test_the_formats_that_can_be_read_are_listed_once(kb: Kb) -> None:
-    for name in ("one.zip", "two.zip"):
-        (kb.folder / name).write_bytes(b"PK\x03\x04" + bytes(100))
-    ran = kb("add", "one.zip", "two.zip")
+    for name in ("one.rar", "two.rar"):
+        (kb.folder / name).write_bytes(b"Rar!" + bytes(100))
+    ran = kb("add", "one.rar", "two.rar")
     assert ran.err.splitlines() == [
-        "failed     one.zip  It cannot be read: it is a ZIP file.",
-        "failed     two.zip  It cannot be read: it is a ZIP file.",
+        "failed     one.rar  It cannot be read: it is a RAR file.",
+        "failed     two.rar  It cannot be read: it is a RAR file.",
         "Supported formats: pdf, docx, pptx, xlsx, html, jpg, png, svg, webp, gif, bmp, odt, ods, odp, xls, xlsb, "
-        "epub, ipynb, markdown, text, code.",
+        "epub, ipynb, markdown, text, code, rtf, csv, json, drawio, canvas, tiff, avif, zip, tar, eml, msg, mbox, "
+        "mhtml, doc, ppt.",
     ]
-    told = kb("add", "one.zip", "--json").json[0]["error"]
+    told = kb("add", "one.rar", "--json").json[0]["error"]
     assert "Supported: PDF, DOCX" in told["message"], "for programs, each error says everything"
 
 
@@ -160,12 +170,12 @@ def test_an_interrupt_sums_up_and_says_how_to_go_on(kb: Kb, tag: str, http: Http
 
 def test_on_a_terminal_one_bar_counts_all_files_and_failures_come_last(kb: Kb, tag: str) -> None:
     write(kb.folder / tag, "a.txt", "c.txt", "d.txt")
-    (kb.folder / tag / "b.txt").write_bytes(b"")
+    (kb.folder / tag / "b.txt").write_bytes(bytes(range(256)) * 20)
     kb("add", f"{tag}/d.txt")
     ran = kb.on_terminal("add", tag, NO_COLOR="1", COLUMNS="100")
-    assert ran.code == 2
+    assert ran.code == 5
     shown = [line.rpartition("\x1b[K")[2] for line in ran.out.strip().split("\n")]
     assert f"1/4 {tag}/a.txt: sending" in ran.out
     assert f"3/4 {tag}/c.txt: " in ran.out
-    assert [line.split()[0] for line in shown if line] == ["added", "added", "failed", "4"]
+    assert [line.split()[0] for line in shown if line] == ["added", "added", "failed", "Supported", "4"]
     assert shown[-1] == "4 files: 2 added, 1 failed, 1 unchanged"

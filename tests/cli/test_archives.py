@@ -25,7 +25,7 @@ def test_a_backup_restored_elsewhere_answers_the_same(own: Kb, start_engine: Sta
     before = [own(*words).json["results"] for words in asked]
 
     saved = own("backup", "kb.tar")
-    assert (saved.code, re.search(r"\d [KM]B are in kb\.tar", saved.out) is not None) == (0, True), saved.err
+    assert (saved.code, re.search(r"Saved kb\.tar \(.*\d [KM]B\)", saved.out) is not None) == (0, True), saved.err
     again = own("backup", "kb.tar")
     assert (again.code, "--force" in again.err) == (4, True)
     restored = own("restore", "kb.tar", "--data-dir", str(tmp_path / "copy"), "--json")
@@ -36,7 +36,7 @@ def test_a_backup_restored_elsewhere_answers_the_same(own: Kb, start_engine: Sta
     assert replaced.code == 0
     assert f"Start it with: kb serve --data-dir {tmp_path / 'copy'}\n" in replaced.out
 
-    copy = Kb(start_engine(tmp_path / "copy").url, tmp_path)
+    copy = Kb(start_engine(tmp_path / "copy", KB_DATABASE_URL="").url, tmp_path)  # a folder, also from PostgreSQL
     assert [copy(*words).json["results"] for words in asked] == before
 
 
@@ -72,6 +72,7 @@ def test_the_doctor_says_that_all_is_well(own: Kb) -> None:
     assert own("doctor", "--fix", "--json").json["healthy"] is True
 
 
+@pytest.mark.sqlite
 def test_the_doctor_exits_with_1_while_something_is_wrong(own: Kb, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a file whose original will be lost")
     own("add", "a.txt")
@@ -90,6 +91,7 @@ def test_notes_that_say_the_same_are_listed(own: Kb) -> None:
     assert own("duplicates").out.startswith("1.000\t")
 
 
+@pytest.mark.sqlite
 def test_a_backup_of_damaged_files_says_what_it_does_without(own: Kb, tmp_path: Path) -> None:
     (tmp_path / "report.txt").write_text("The boiler was serviced in March.")
     own("add", "report.txt")

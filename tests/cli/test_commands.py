@@ -1,5 +1,9 @@
 """Every command against a real engine: what it does, what it prints, how it exits."""
 
+from pathlib import Path
+
+from support import StartEngine
+
 from .conftest import Kb
 
 
@@ -200,18 +204,59 @@ def test_deleting_asks_and_without_an_answer_deletes_nothing(kb: Kb, tag: str) -
     assert kb("get", number).code == 0
     agreed = kb.on_terminal("rm", number, typed="y\n")
     assert agreed.code == 0
-    assert f"Deleted document {number} (1 passage" in agreed.out
+    assert f"Deleted document {number} (1 passage). Until " in agreed.out
+    assert f"`kb trash restore {number}` brings it back" in agreed.out
     assert kb("get", number).code == 3
+    assert kb("trash", "restore", number).out == f"Document {number} is back: Doomed {tag}\n"
+    assert kb("get", number).code == 0
 
 
 def test_deleting_with_yes_answers_with_what_is_gone(kb: Kb, tag: str) -> None:
     numbers = [str(kb("addnote", f"Doomed {n} {tag}", "--tags", tag, "--json").json["document_id"]) for n in range(3)]
     answer = kb("rm", numbers[0], "--yes", "--json").json
+    assert answer.pop("expires_at")
     assert answer == {"document_id": int(numbers[0]), "filename": None, "chunks_removed": 1}
     ran = kb("rm", "--yes", numbers[1], "999999999", numbers[2], "--json")
     assert ran.code == 3
     assert [next(iter(one)) for one in ran.json] == ["document_id", "error", "document_id"]
     assert kb("list", "--tags", tag, "--json").json["total"] == 0
+
+
+def test_a_document_is_shown_with_its_links(kb: Kb, tag: str) -> None:
+    target = kb("addnote", f"Linked to, {tag}", "--title", f"Target {tag}", "--json").json["document_id"]
+    source = kb("addnote", f"See [[target {tag}#part]] and [[missing]], {tag}", "--json").json["document_id"]
+    shown = kb("get", str(source)).out
+    assert f"  links to  {target} Target {tag} [[target {tag}#part]]\n" in shown
+    assert "  links to  nothing here has this name [[missing]]\n" in shown
+    assert f"  linked by {source} See [[target {tag}#part]]" in kb("get", str(target)).out
+
+
+def test_an_empty_trash_says_so(start_engine: StartEngine, tmp_path: Path) -> None:
+    ran = Kb(start_engine().url, tmp_path)("trash")
+    assert (ran.code, ran.out, ran.err) == (0, "", "The trash is empty.\n")
+
+
+def test_the_trash_is_listed_brought_back_and_purged(kb: Kb, tag: str) -> None:
+    numbers = [str(kb("addnote", f"Thrown {n} {tag}", "--tags", tag, "--json").json["document_id"]) for n in range(3)]
+    uid = kb("get", numbers[1], "--json").json["uid"]
+    assert kb("rm", "--yes", *numbers).code == 0
+    listed = kb("trash", "--limit", "1000").out.splitlines()
+    assert any(line.startswith(f"{numbers[0]}\tnote\t") and line.endswith(f"Thrown 0 {tag}") for line in listed)
+    assert {*map(int, numbers)} <= {one["id"] for one in kb("trash", "--limit", "1000", "--json").json["documents"]}
+    assert " in the trash" in kb("status").out
+
+    back = kb("trash", "restore", uid, "999999999", "--json")
+    assert (back.code, back.json[0]["tags"], back.json[1]["error"]["code"]) == (3, [tag], "not_found")
+    asked = kb.on_terminal("rm", "--purge", numbers[0], numbers[1], typed="y\n")
+    assert (asked.code, "Delete for good? [y/N]" in asked.out, asked.out.count("for good.")) == (0, True, 2)
+    assert kb("trash", "restore", numbers[0]).code == 3
+    assert kb("trash", "restore").code == kb("trash", "emtpy").code == 2
+
+    assert kb("trash", "empty").code == 2
+    assert "Nothing was deleted." in kb.on_terminal("trash", "empty", typed="n\n").out
+    total = kb("trash", "--json").json["total"]
+    assert kb("trash", "empty", "--yes", "--json").json == {"documents_removed": total}
+    assert kb("trash", "--json").json["total"] == 0
 
 
 def test_jobs_are_listed_and_shown(kb: Kb, tag: str) -> None:
@@ -232,3 +277,40 @@ def test_a_job_that_has_ended_well_can_be_neither_cancelled_nor_retried(kb: Kb, 
     job_id = kb("addnote", f"Done {tag}", "--tags", tag, "--json").json["job_id"]
     assert kb("jobs", job_id, "--cancel").code == 4
     assert kb("jobs", job_id, "--retry").code == 4
+
+
+def test_a_path_narrows_a_search_and_a_list(kb: Kb, tag: str) -> None:
+    for name in ("in/a.md", "in/deep/b.md", "inside.md"):
+        path = kb.folder / tag / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"First line\n\nThe otter of {name}\n")
+    kb("add", tag, "--tags", tag)
+    folder = f"{tag}/in"
+    names = {hit["filename"] for hit in kb("search", "otter", "-t", tag, "--path", folder, "-j").json["results"]}
+    assert names == {"a.md", "b.md"}
+    assert kb("list", "-t", tag, "--path", folder, "-j").json["total"] == 2
+    assert kb("list", "-t", tag, "--path", f"{tag}/inside.md", "-j").json["total"] == 1
+    assert kb("list", "-t", tag, "--before", "2000-01-01", "-j").json["total"] == 0
+
+
+def test_a_hit_names_the_path_and_line_of_its_file(kb: Kb, tag: str) -> None:
+    path = kb.folder / f"{tag}.md"
+    text = "\n\n".join(f"Animal {number} swims in the river and sleeps on the bank." for number in range(60))
+    path.write_text(f"{text}\n\nThe badger digs at night.\n")
+    kb("add", path.name, "--tags", tag)
+    asked = ("search", "badger digs at night", "--tags", tag, "-n", "1")
+    start = kb(*asked, "--json").json["results"][0]["anchor"]["start"]
+    line = path.read_text()[:start].count("\n") + 1
+    assert line > 1
+    assert f"{path.resolve()}:{line}\n" in kb(*asked).out
+
+
+def test_a_job_is_known_by_the_start_of_its_id(kb: Kb, tag: str) -> None:
+    whole = kb("addnote", "Short ids", "--tags", tag, "--no-wait", "--json").json["job_id"]
+    assert kb("jobs", whole[:8], "--json").json["id"] == whole
+    listed = kb.on_terminal("jobs", COLUMNS="80").out
+    assert whole[:8] in listed
+    assert whole not in listed
+    assert " ago" in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
+    assert kb("jobs", "no-such-job").code == 3

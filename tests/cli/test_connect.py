@@ -1,6 +1,7 @@
 """`kb connect` writes what an agent reads, keeps the rest of the file, and proves it on a live server."""
 
 import json
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kb.cli.connect.entries import read_json
 from mcp_server.agents import McpProcess
 
 from .conftest import COMMAND, Kb
@@ -176,6 +178,47 @@ def test_another_contract_and_an_unknown_agent(home: Kb) -> None:
     assert (unknown.code, "claude-code, claude-desktop" in unknown.err) == (2, True)
     assert [one["client"] for one in home("connect", "--json").json] == list(CLIENTS)
     assert home("connect", "cursor", "--url", "localhost:3000", "--yes").code == 2
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("cursor", '{"mcpServers": {}}'),
+        ("cursor", '{\n  "a": 1,\n  "mcpServers": {\n    // mine\n    "x": {"url": "u"} // why\n  }\n}\n'),
+        ("cursor", '{\r\n  "mcpServers": {\r\n    "x": {"url": "u"},\r\n  },\r\n}\r\n'),
+        ("cursor", '{"mcpServers": {"x": {"url": "u"}}, "b": [1]}'),
+        ("codex", '# mine\nmodel = "x"\n\n[mcp_servers.x]\nurl = "u"\n'),
+        ("codex", 'model = "x"\n'),
+    ],
+)
+def test_disconnect_undoes_what_connect_wrote(home: Kb, client: str, text: str) -> None:
+    file = home.folder / ("config.toml" if client == "codex" else "file.json")
+    file.write_bytes(text.encode())
+    before = said(file) if client == "codex" else read_json(text)
+    assert home("connect", client, "--file", file.name, "--yes").code == 0
+    connected = file.read_bytes()
+    ran = home("disconnect", client, "--file", file.name, "--yes")
+    assert ran.code == 0, ran.err
+    assert KEY not in ran.out
+    left = file.read_bytes().decode()
+    assert (said(file) if client == "codex" else read_json(left)) == before
+    assert re.findall(r"[^\s,{}]+", left) == re.findall(r"[^\s,{}]+", text), "every word of it, and no other"
+    [backup] = [path for path in home.folder.glob("*.kb-backup") if path.read_bytes() == connected]
+    assert backup.stat().st_mode & 0o777 == 0o600
+    again = home("disconnect", client, "--file", file.name, "--yes")
+    assert (again.code, "nothing to remove" in again.err) == (3, True)
+
+
+def test_disconnect_takes_an_entry_out_of_the_middle_and_asks_first(home: Kb) -> None:
+    file = home.folder / "file.json"
+    file.write_text('{"mcpServers": {\n  "a": {},\n  "kb": {"url": "u"},\n  // about b\n  "b": {}\n}}\n')
+    unasked = home("disconnect", "cursor", "--file", "file.json")
+    assert (unasked.code, "--yes" in unasked.err) == (2, True)
+    assert home("disconnect", "cursor", "--file", "file.json", "--print").code == 0
+    assert '"kb"' in file.read_text()
+    told = home("disconnect", "cursor", "--file", "file.json", "--yes", "--json").json
+    assert told["written"]
+    assert file.read_text() == '{"mcpServers": {\n  "a": {},\n  // about b\n  "b": {}\n}}\n'
 
 
 def lines(*messages: object) -> bytes:

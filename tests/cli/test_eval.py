@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kb.cli import measures
+from kb.core import measures
 
 from .conftest import Kb
 

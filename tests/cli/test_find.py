@@ -18,7 +18,7 @@ def write(folder: Path, *names: str) -> None:
 
 
 def found_in(*paths: Path) -> list[str]:
-    return [path for path, error in find(map(str, paths)) if error is None]
+    return [found.path for found in find(map(str, paths)) if found.error is None]
 
 
 def test_a_folder_is_walked_in_order_without_what_is_hidden(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_what_cannot_be_added_is_reported(tmp_path: Path) -> None:
     (tmp_path / "broken").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
     problems = {
-        Path(path).name: type(error)
-        for path, error in find([str(tmp_path / name) for name in ("folder", "empty", "broken", "pipe", "missing")])
+        Path(found.path).name: type(found.error)
+        for found in find([str(tmp_path / name) for name in ("folder", "empty", "broken", "pipe", "missing")])
     }
     assert problems == {
         "a.txt": type(None),
@@ -59,7 +59,7 @@ def test_what_cannot_be_added_is_reported(tmp_path: Path) -> None:
 def test_inside_a_folder_a_broken_link_is_reported_and_a_pipe_is_no_document(tmp_path: Path) -> None:
     (tmp_path / "broken").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
-    assert [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])] == [("broken", NotFound)]
+    assert [(Path(found.path).name, type(found.error)) for found in find([str(tmp_path)])] == [("broken", NotFound)]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -67,7 +67,7 @@ def test_a_folder_that_may_not_be_read_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "secret/b.txt")
     (tmp_path / "secret").chmod(0)
     try:
-        outcome = [(Path(path).name, type(error)) for path, error in find([str(tmp_path)])]
+        outcome = [(Path(found.path).name, type(found.error)) for found in find([str(tmp_path)])]
     finally:
         (tmp_path / "secret").chmod(0o700)
     assert outcome == [("a.txt", type(None)), ("secret", InvalidRequest)]

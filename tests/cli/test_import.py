@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import made
 from kb.cli.importing.frontmatter import split, tags_of
 from support import Http, StartEngine, eventually
 
@@ -17,7 +18,7 @@ from .conftest import Kb
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 # What an import cannot carry over: it is another document, made now.
-NOT_CARRIED = ("id", "uid", "created_at", "updated_at", "processing_method", "ledger")
+NOT_CARRIED = ("id", "parent", "uid", "created_at", "updated_at", "processing_method", "ledger")
 
 
 @pytest.fixture
@@ -73,6 +74,11 @@ def test_an_export_imported_elsewhere_is_the_same(own: Kb, other: Kb, tmp_path: 
     twin = http.add_note("It will say the same", tags=["home"])
     http("PATCH", f"/api/v1/notes/{twin}", {"text": "The boiler is gone"})
     http.add_note("Text with a title", title="A title", source_path="memory/note.md")
+    letters = made.archive({"a.txt": "A letter to Anna", "b.txt": "A letter to Bob", "c.txt": "A letter to Carl"})
+    parent = http.add_file("letters.zip", letters, [("tags", '["post"]')]).json["document_id"]
+    first, second, _ = http("GET", f"/api/v1/documents?parent={parent}&sort=created&order=asc").json["documents"]
+    http("DELETE", f"/api/v1/documents/{first['id']}?purge=true")
+    http("POST", f"/api/v1/documents/{second['id']}/tags", {"add": ["bob"], "remove": ["post"]})
     assert own("export", "all.tar").code == 0
 
     ran = other("import", "all.tar")
@@ -198,6 +204,13 @@ def imported(kb: Kb, *words: str) -> list[str]:
     """The state of each file, then the summary, and what was said of those that failed."""
     ran = kb("import", *words)
     return [line.split()[0] for line in ran.out.splitlines()[:-1]] + ran.err.splitlines()
+
+
+def test_a_page_without_text_is_skipped(kb: Kb, tag: str) -> None:
+    page = kb.folder / "New page.md"
+    page.write_text("---\nstatus: new\n---\n\n")
+    ran = kb("import", str(page), "--tags", tag)
+    assert (ran.code, "there is no text in it" in ran.out, "1 skipped" in ran.out) == (0, True, True), ran
 
 
 def test_a_note_that_was_edited_in_kb_is_kept(kb: Kb, tag: str, http: Http) -> None:

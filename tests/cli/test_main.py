@@ -19,7 +19,14 @@ from .conftest import COMMAND, Kb, Serve, heed_interrupts
 
 # Everything of ours that a fast command may load, and what of the standard library is too slow for it.
 FRAME = {"kb", "kb.core.errors", "kb.cli", "kb.cli.main", "kb.cli.commands.table", "kb.cli.options"}
-ASKING = FRAME | {"kb.core.endpoint", "kb.client.calls", "kb.client.endpoint", "kb.cli.transport"}
+ASKING = FRAME | {
+    "kb.core.config_file",
+    "kb.core.endpoint",
+    "kb.client.calls",
+    "kb.client.endpoint",
+    "kb.client.engines",
+    "kb.cli.transport",
+}
 LIGHT = {
     "--help": FRAME,
     "search": ASKING | {"kb.cli.commands.search", "kb.cli.screen"},
@@ -91,7 +98,6 @@ def test_the_version_is_shown(offline: Kb) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["nonsense"],
         ["search"],
         ["search", "x", "--top", "many"],
@@ -107,6 +113,32 @@ def test_wrong_usage_is_one_sentence_and_exit_2(offline: Kb, words: list[str]) -
     assert "--help" in ran.err
 
 
+def test_kb_alone_shows_its_help(offline: Kb) -> None:
+    ran = offline()
+    assert (ran.code, ran.out) == (0, offline("--help").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["serch", "x"], "Did you mean 'search'?"),
+        (["search", "x", "--tpo", "3"], "Did you mean '--top'?"),
+        (["list", "--afterr=2026"], "Did you mean '--after'?"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(offline: Kb, words: list[str], hint: str) -> None:
+    ran = offline(*words)
+    assert (ran.code, hint in ran.err) == (2, True)
+
+
+def test_every_help_fits_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = build_parser()
+    commands = next(action.choices for action in parser._actions if isinstance(action.choices, dict))
+    lines = [line for one in (parser, *commands.values()) for line in one.format_help().splitlines()]
+    assert [line for line in lines if len(line) > 80] == []
+
+
 def test_wrong_usage_with_json_is_an_error_body(offline: Kb) -> None:
     ran = offline("search", "--json")
     assert ran.code == 2
@@ -118,7 +150,7 @@ def test_an_engine_that_is_away_exits_6_and_says_how_to_start_it(offline: Kb) ->
     ran = offline("search", "x")
     assert (ran.code, ran.out) == (6, "")
     assert "http://127.0.0.1:9" in ran.err
-    assert "start it with: kb serve" in ran.err
+    assert "start it with: kb up" in ran.err
     ran = offline("status", "--json")
     assert ran.code == 6
     assert ran.json["error"]["retryable"] is True
@@ -232,4 +264,4 @@ def test_serve_says_what_is_missing_when_only_the_client_is_installed(offline: K
     (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('No module named fastapi', name='fastapi')")
     ran = offline("serve", PYTHONPATH=str(tmp_path))
     assert ran.code == 6
-    assert "pip install 'kb-server[engine]'" in ran.err
+    assert "pip install, and then 'kb-server[engine]'" in ran.err

@@ -48,6 +48,20 @@ def test_the_file_itself_is_opened_while_it_is_there_and_a_copy_otherwise(opener
     assert copy.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_program_is_opened_in_the_editor_at_the_line_of_the_passage(opener: Kb, tag: str) -> None:
+    editor = opener.folder / "bin" / "vim"
+    editor.write_text('#!/bin/sh\nprintf "%s " "$@" > opened\n')
+    editor.chmod(0o755)
+    file = opener.folder / "boats.py"
+    functions = [f"def {name}():\n" + f"    use('{name}')\n" * 30 for name in ("row", "moor")]
+    file.write_text("\n\n".join(functions))
+    opener("add", "boats.py", "--tags", tag)
+    assert opener("search", "moor", "--tags", tag, "--open", EDITOR="vim -R").code == 0
+    assert (opener.folder / "opened").read_text() == f"-R +34 {file} "
+    opener("search", "moor", "--tags", tag, "--open", EDITOR="an-editor-without-lines")
+    assert (opener.folder / "opened").read_text() == str(file)
+
+
 def test_a_note_is_opened_as_markdown(opener: Kb, tag: str, http: Http) -> None:
     http.add_note("A note to open", tags=[tag])
     opener("search", "note to open", "--tags", tag, "--open")

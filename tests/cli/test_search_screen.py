@@ -22,6 +22,9 @@ def hit(**given: Any) -> dict[str, Any]:
         "score": 0.8312,
         "tags": ["home"],
         "anchor": {"page": 3, "heading": "House > Heating"},
+        "source_path": None,
+        "media_type": "application/pdf",
+        "created_at": "2001-02-03T12:00:00.000Z",
     }
     return usual | given
 
@@ -85,7 +88,7 @@ def test_elsewhere_the_passage_is_printed_as_it_is(serve: Serve, tmp_path: Path)
     assert text.rsplit("\n", maxsplit=1)[-1] in engine(serve, tmp_path, hit(text=text))("search", "x").out
     first, facts, *_ = engine(serve, tmp_path, hit())("search", "x").out.splitlines()
     assert first == "1. Handbook  page 3 · House > Heating"
-    assert facts == "   score 0.83 · document 7 · pdf · tags home"
+    assert facts == "   score 0.83 · document 7 · pdf · 03 Feb 2001 · tags home"
 
 
 def test_a_cut_passage_says_so(serve: Serve, tmp_path: Path) -> None:
@@ -101,6 +104,7 @@ def test_a_cut_passage_says_so(serve: Serve, tmp_path: Path) -> None:
         ({"cell": 7, "heading": "A > B"}, ["cell 7", "A > B"]),
         ({"chapter": "Loomings", "start": 0, "end": 9}, ["chapter Loomings"]),
         ({"member": "mail/a.csv", "rows": "12-40"}, ["member mail/a.csv", "rows 12-40"]),
+        ({"symbol": "Boat.row", "heading": "Boat > row"}, ["symbol Boat.row"]),
         ({"heading": "A > B"}, ["A > B"]),
         ({"page": None, "heading": None}, []),
         ({}, []),

@@ -5,12 +5,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kb.cli.transport import CutShortError, NotHttpError, SocketClient, read_http
 from kb.client import calls
-from kb.client.endpoint import Endpoint
+from kb.client.engines import Engines
 from kb.core.errors import InvalidRequest, KBError, NotFound, StorageFull, TooLarge, Unavailable
 from kb.core.settings import Settings
 
@@ -18,7 +19,7 @@ from .conftest import Serve
 
 
 def at(url: str, api_key: str = "") -> SocketClient:
-    return SocketClient(Endpoint.of(Settings(engine_url=url, api_key=api_key)))
+    return SocketClient(Engines.of(Settings(engine_url=url, api_key=api_key)))
 
 
 @pytest.fixture
@@ -112,17 +113,19 @@ def test_a_missing_file_is_found_out_before_anybody_is_asked(tmp_path: Path) -> 
         at("http://127.0.0.1:1").add_file(tmp_path)
 
 
-def test_a_file_that_shrinks_on_the_way_is_not_sent_as_if_it_were_whole(serve: Serve, tmp_path: Path) -> None:
-    class Shrinking(SocketClient):
-        def _connect(self) -> socket.socket:
-            file.write_bytes(b"short")
-            return super()._connect()
+def test_a_file_that_shrinks_on_the_way_is_not_sent_as_if_it_were_whole(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*given: Any, **more: Any) -> socket.socket:
+        file.write_bytes(b"short")
+        return connection(*given, **more)
 
     file = tmp_path / "log.txt"
     file.write_bytes(b"x" * 1000)
-    engine = Endpoint.of(Settings(engine_url=serve().url))
+    client, connection = at(serve().url), socket.create_connection
+    monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(InvalidRequest, match="became shorter"):
-        Shrinking(engine).add_file(file)
+        client.add_file(file)
 
 
 def test_an_engine_that_is_not_there_is_named_with_the_command_that_starts_it() -> None:
@@ -131,7 +134,7 @@ def test_an_engine_that_is_not_there_is_named_with_the_command_that_starts_it() 
     with pytest.raises(Unavailable, match="unreachable") as raised:
         at(url).status()
     assert url in raised.value.message
-    assert "start it with: kb serve" in raised.value.message
+    assert "start it with: kb up" in raised.value.message
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", f"{'x' * 70}.example"])

@@ -64,7 +64,12 @@ CALLS = Described()
             "/api/v1/documents/u?first_chunk=0&max_chunks=2",
             None,
         ),
+        (CALLS.links(7), "GET", "/api/v1/documents/7/links", None),
         (CALLS.delete_document(7), "DELETE", "/api/v1/documents/7", None),
+        (CALLS.delete_document(7, purge=True), "DELETE", "/api/v1/documents/7?purge=true", None),
+        (CALLS.trash(limit=5), "GET", "/api/v1/trash?limit=5", None),
+        (CALLS.restore_document(7), "POST", "/api/v1/trash/7/restore", None),
+        (CALLS.empty_trash(2), "DELETE", "/api/v1/trash?expected_count=2", None),
         (CALLS.edit_tags(7, add=["a"]), "POST", "/api/v1/documents/7/tags", {"add": ["a"], "remove": []}),
         (CALLS.tags(), "GET", "/api/v1/tags", None),
         (
@@ -149,8 +154,10 @@ def test_every_call_names_a_route_that_the_engine_has(name: str) -> None:
         "path": "a.txt",
         "job_id": "{id}",
         "document_id": "{id}",
+        "folder_id": "{id}",
         "version": 1,
         "confirm": "DELETE ALL",
+        "expected_count": 1,
     }
     method: Callable[..., Call] = getattr(CALLS, name)
     wanted = Calls.__dict__[name].__code__

@@ -71,7 +71,7 @@ def test_an_older_engine_is_refused_whatever_it_says(version: str | None, status
         read_answer(ENDPOINT, status, version, b'{"a": 1}')
 
 
-@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (502, b""), (200, b'["a"]'), (301, b"moved")])
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (500, b""), (200, b'["a"]'), (301, b"moved")])
 def test_what_is_not_kb_is_called_so(status: int, body: bytes) -> None:
     with pytest.raises(Unavailable, match=f"not a kb engine: it sent HTTP {status}"):
         read_answer(ENDPOINT, status, None, body)
@@ -101,3 +101,10 @@ def test_text_is_handed_on_as_it_is() -> None:
 def test_not_found_is_what_a_missing_document_raises() -> None:
     with pytest.raises(NotFound):
         read_answer(ENDPOINT, 404, "3.0.0", json.dumps(NotFound("gone").body()).encode())
+
+
+@pytest.mark.parametrize(("status", "in_doubt"), [(502, True), (503, False), (504, True)])
+def test_the_answer_of_a_load_balancer_says_whether_the_request_may_have_happened(status: int, in_doubt: bool) -> None:
+    with pytest.raises(Unavailable, match=f"HTTP {status} from a proxy") as told:
+        read_answer(ENDPOINT, status, None, b"<html>No server is available")
+    assert told.value.details.get("in_doubt", False) is in_doubt

@@ -1,6 +1,7 @@
 """The files that paths, folders and globs name, each once, in order.
 
-A file that is named is always found. In folders and globs, hidden files and those that `.gitignore` names are skipped.
+A file that is named is always found. In folders and globs, hidden files and those that `.gitignore` or `.kbignore`
+names are skipped, and empty files are marked as such.
 """
 
 import glob
@@ -9,13 +10,14 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kb.cli import ignored
+from kb.core import ignored
 from kb.core.errors import InvalidRequest, KBError, NotFound
 
 
 class FoundFile(NamedTuple):
     path: str
     error: KBError | None = None  # why it cannot be added
+    empty: bool = False  # it was found in a folder or by a glob, and has no bytes
 
 
 def find(paths: Iterable[str], *, ignore: bool = True) -> Iterator[FoundFile]:
@@ -28,7 +30,7 @@ def find(paths: Iterable[str], *, ignore: bool = True) -> Iterator[FoundFile]:
             place = os.path.realpath(found.path)
             if place not in seen:
                 seen.add(place)
-                yield found if found.error else FoundFile(found.path, _problem(found.path))
+                yield found if found.error or found.empty else FoundFile(found.path, _problem(found.path))
         if empty:
             left_out = "hidden and ignored ones are" if ignore else "hidden ones are"
             yield FoundFile(path, NotFound(f"There are no files in {path}; {left_out} left out."))
@@ -46,7 +48,7 @@ def _named(path: str, ignore: bool) -> Iterator[FoundFile]:
             if ignore and _left_out(match, folder=folder):
                 continue
             if not folder:
-                yield FoundFile(match)
+                yield FoundFile(match, empty=_is_empty(match))
             elif not path.endswith("**"):  # which lists the content of folders by itself
                 yield from _below(match, ignored.above(match) if ignore else None)
 
@@ -74,6 +76,14 @@ def _problem(path: str) -> KBError | None:
     return None if stat.S_ISREG(mode) else InvalidRequest(f"{path} is neither a file nor a folder.")
 
 
+def _is_empty(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
+
+
 def _below(folder: str, inherited: tuple[ignored.Rules, ...] | None) -> Iterator[FoundFile]:
     """The files below a folder. `inherited`: the rules of the folders above, or None to ignore nothing."""
     try:
@@ -90,6 +100,7 @@ def _below(folder: str, inherited: tuple[ignored.Rules, ...] | None) -> Iterator
         if inner:
             folders.append(entry.path)
         elif entry.is_file() or (entry.is_symlink() and not os.path.isdir(entry.path)):
-            yield FoundFile(entry.path)  # a link that leads nowhere is reported; pipes and sockets hold no document
+            # A link that leads nowhere is reported; pipes and sockets hold no document.
+            yield FoundFile(entry.path, empty=_is_empty(entry.path))
     for path in folders:
         yield from _below(path, rules)

@@ -5,16 +5,17 @@ error tree. An interrupt exits 130 with one sentence, a closed pipe is quiet. Mo
 next to nothing at their top, so that `kb --help` and `kb search` feel instant.
 """
 
+import argparse
 import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kb import __version__
 from kb.cli.commands.table import COMMANDS
 from kb.cli.options import INTERRUPTED, Formatter, Parser
-from kb.core.errors import KBError
+from kb.core.errors import InvalidRequest, KBError
 
 OUTPUT_LOST = 1
 PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
@@ -30,12 +31,12 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
         '  kb addnote "The router is in the hall cupboard" --tags home\n'
         "  kb add ~/Documents/reports --tags work\n"
         '  kb search "where is the router"\n\n'
-        "Settings are KB_* environment variables; KB_ENGINE_URL says where the engine is, or\n"
-        "else KB_HOST and KB_PORT do.",
+        "Settings are KB_* environment variables, or stand in one file: see kb config.\n"
+        "KB_ENGINE_URL says where the engine is, or else KB_HOST and KB_PORT do.",
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"kb {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"kb {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="kb", required=True)
     if words is None:
         modules = list(dict.fromkeys(about.module for about in COMMANDS.values()))
@@ -81,12 +82,37 @@ def _drop_output() -> None:
 
 def _run(words: list[str]) -> int:
     try:
-        args = build_parser(words).parse_args(words)
+        if not words:
+            build_parser(words).print_help()
+            return 0
+        args = _parsed(words)
         return int(args.run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     except KBError as error:
-        return _report(error, as_json="--json" in words)
+        return _report(error, as_json=bool({"-j", "--json"}.intersection(words)))
+
+
+def _parsed(words: list[str]) -> argparse.Namespace:
+    """Parse a command line. A wrong command or option is answered with the one that was probably meant."""
+    first = words[0]
+    if first not in COMMANDS and not first.startswith("-"):
+        raise InvalidRequest(f"There is no command {first!r}. {meant(first, COMMANDS)}See: kb --help")
+    args, unknown = build_parser(words).parse_known_args(words)
+    if unknown:
+        parser: Parser = args.parser
+        options = [name for action in parser._actions for name in action.option_strings]
+        hint = meant(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        raise InvalidRequest(f"{unknown[0]!r} was not expected. {hint}See: {parser.prog} --help")
+    return args
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """ "Did you mean 'search'? ", or nothing if no name is like the word."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, known, n=1)
+    return f"Did you mean {found[0]!r}? " if found else ""
 
 
 def _report(error: KBError, *, as_json: bool) -> int:

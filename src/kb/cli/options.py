@@ -50,14 +50,33 @@ def command(commands: Commands, name: str, run: Run, examples: str, *, json: boo
         allow_abbrev=False,
     )
     if json:
-        parser.add_argument("--json", action="store_true", help="print the engine's answer as JSON")
-    parser.set_defaults(run=run)
+        parser.add_argument("-j", "--json", action="store_true", help="print the engine's answer as JSON")
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
 def add_tags(parser: Parser, text: str) -> None:
     """`--tags a,b --tag c`: repeatable, separated by commas; None when it was not given."""
-    parser.add_argument("--tags", "--tag", dest="tags", metavar="TAGS", type=split_tags, action="extend", help=text)
+    parser.add_argument(
+        "-t", "--tags", "--tag", dest="tags", metavar="TAGS", type=split_tags, action="extend", help=text
+    )
+
+
+def add_filters(parser: Parser) -> None:
+    """Which documents a search or a list is about."""
+    add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")
+    parser.add_argument("--type", dest="doc_type", metavar="TYPE", help="only this type, such as note or pdf")
+    parser.add_argument("-p", "--path", metavar="PATH", help="only what came from this file, or from below this folder")
+    parser.add_argument("--after", metavar="TIME", help="created at or after this time, such as 2026-01-31")
+    parser.add_argument("--before", metavar="TIME", help="created before this time")
+
+
+def path_filter(path: str | None) -> str | None:
+    """A path of this machine as the engine knows it; a folder ends with a slash. Any other text stays as it is."""
+    if path is None or not os.path.exists(path):
+        return path
+    whole = os.path.realpath(path)
+    return f"{whole.rstrip('/')}/" if os.path.isdir(whole) else whole
 
 
 def add_replacing(parser: Parser) -> None:
@@ -106,17 +125,18 @@ def installed(what: str, extra: str) -> Iterator[None]:
         if (missing.name or "kb").partition(".")[0] == "kb":
             raise
         raise Unavailable(
-            f"{what} is not installed here ({missing.name} is missing): pip install 'kb-server[{extra}]'"
+            f"{what} is not installed here ({missing.name} is missing). Install kb with the extra `{extra}`, as you "
+            f"installed it: uv tool install, pipx install or pip install, and then 'kb-server[{extra}]'"
         ) from missing
 
 
 def connect() -> "SocketClient":
     """A client of the engine that the settings name."""
     from kb.cli.transport import SocketClient
-    from kb.client.endpoint import Endpoint
+    from kb.client.engines import Engines
     from kb.core.endpoint import place
 
-    return SocketClient(Endpoint.of(place()))
+    return SocketClient(Engines.of(place()))
 
 
 def text_or_stdin(text: str) -> str:

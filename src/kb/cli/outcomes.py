@@ -12,12 +12,12 @@ from kb.cli.screen import Screen, one_line, plural
 from kb.core.errors import Conflict, Forbidden, KBError, StorageFull, Unauthorized, Unavailable, UnsupportedFormat
 from kb.core.types import Json
 
-COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "not tried": "dim"}
+COLOURS = {"unchanged": "dim", "queued": "yellow", "kept": "yellow", "skipped": "yellow", "not tried": "dim"}
 
 
 class TaskOutcome(NamedTuple):
     name: str
-    state: str  # added, updated, unchanged, kept, queued, cancelled, failed, not tried
+    state: str  # added, updated, unchanged, kept, skipped, queued, cancelled, failed, not tried
     detail: str
     answer: Json  # the engine's, with what it belongs to
     exit_code: int = 0

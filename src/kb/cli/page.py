@@ -1,11 +1,11 @@
 """Addresses of the web page: a document, the place of a passage in it, a question."""
 
-from kb.core.endpoint import place
+from kb.core.endpoint import addresses, place
 from kb.core.types import Json
 
 
 def page_url(path: str) -> str:
-    return place().engine_url.rstrip("/") + path
+    return addresses(place().engine_url)[0].rstrip("/") + path
 
 
 def passage_url(hit: Json) -> str:

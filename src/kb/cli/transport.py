@@ -16,7 +16,8 @@ from typing import BinaryIO, NamedTuple
 
 from kb.client.calls import CONNECT_SECONDS, Call, Calls, multipart
 from kb.client.endpoint import Endpoint, read_answer
-from kb.core.errors import InvalidRequest, NotFound, StorageFull
+from kb.client.engines import Engines
+from kb.core.errors import InvalidRequest, NotFound, StorageFull, Unavailable
 from kb.core.types import Json
 
 BLOCK = 2**18
@@ -48,53 +49,63 @@ class CutShortError(Exception):
 class SocketClient(Calls[Json]):
     """Sends calls with the standard library alone."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
 
     def send(self, call: Call) -> Json:
-        with _content(call) as content, self._connect() as connection:
-            connection.settimeout(call.timeout)
+        attempts = self._engines.attempts(call)
+        while True:
             try:
-                answer = self._exchange(connection, call, content)
-            except TimeoutError as late:
-                raise self.endpoint.silent(call) from late
-            except NotHttpError as strange:
-                raise self.endpoint.foreign("it does not speak HTTP") from strange
-            except CutShortError as cut:
-                raise self.endpoint.broken("it was closed") from cut
-            except OSError as failed:
-                raise self.endpoint.broken(failed.strerror or failed) from failed
-        version = answer.headers.get("x-kb-version")
-        return read_answer(self.endpoint, answer.status, version, answer.body, plain=call.plain)
+                return _sent(attempts.engine, call)
+            except Unavailable as error:
+                attempts.failed(error)
 
-    def _connect(self) -> socket.socket:
-        endpoint = self.endpoint
+
+def _sent(engine: Endpoint, call: Call) -> Json:
+    with _content(call) as content, _connect(engine) as connection:
+        connection.settimeout(call.timeout)
         try:
-            connection = socket.create_connection((endpoint.host, endpoint.port), timeout=CONNECT_SECONDS)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return _secured(connection, endpoint.host) if endpoint.secure else connection
+            answer = _exchange(engine, connection, call, content)
         except TimeoutError as late:
-            raise endpoint.unreachable(f"no connection within {CONNECT_SECONDS} seconds") from late
-        except (OSError, UnicodeError) as refused:  # UnicodeError: a host name that cannot be one
-            raise endpoint.unreachable(getattr(refused, "strerror", None) or refused) from refused
+            raise engine.silent(call) from late
+        except NotHttpError as strange:
+            raise engine.foreign("it does not speak HTTP") from strange
+        except CutShortError as cut:
+            raise engine.broken("it was closed") from cut
+        except OSError as failed:
+            raise engine.broken(failed.strerror or failed) from failed
+    version = answer.headers.get("x-kb-version")
+    return read_answer(engine, answer.status, version, answer.body, plain=call.plain)
 
-    def _exchange(self, connection: socket.socket, call: Call, content: Payload) -> HttpAnswer:
-        lines = [f"{call.method} {self.endpoint.prefix}{call.target} HTTP/1.1"]
-        headers = [
-            ("Host", self.endpoint.authority),
-            ("Connection", "close"),
-            *self.endpoint.headers,
-            *([("Content-Type", content.media_type)] if content.media_type else []),
-            ("Content-Length", str(content.length)),
-        ]
-        lines += [f"{name}: {value}" for name, value in headers]
-        # An engine that refuses a file (too large, wrong key) answers before it has read all of it.
-        with suppress(ConnectionError):
-            connection.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
-            for block in content.blocks:
-                connection.sendall(block)
-        with connection.makefile("rb") as stream:
-            return read_http(stream, call.download)
+
+def _connect(engine: Endpoint) -> socket.socket:
+    try:
+        connection = socket.create_connection((engine.host, engine.port), timeout=CONNECT_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return _secured(connection, engine.host) if engine.secure else connection
+    except TimeoutError as late:
+        raise engine.unreachable(f"no connection within {CONNECT_SECONDS} seconds") from late
+    except (OSError, UnicodeError) as refused:  # UnicodeError: a host name that cannot be one
+        raise engine.unreachable(getattr(refused, "strerror", None) or refused) from refused
+
+
+def _exchange(engine: Endpoint, connection: socket.socket, call: Call, content: Payload) -> HttpAnswer:
+    lines = [f"{call.method} {engine.prefix}{call.target} HTTP/1.1"]
+    headers = [
+        ("Host", engine.authority),
+        ("Connection", "close"),
+        *engine.headers,
+        *([("Content-Type", content.media_type)] if content.media_type else []),
+        ("Content-Length", str(content.length)),
+    ]
+    lines += [f"{name}: {value}" for name, value in headers]
+    # An engine that refuses a file (too large, wrong key) answers before it has read all of it.
+    with suppress(ConnectionError):
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+        for block in content.blocks:
+            connection.sendall(block)
+    with connection.makefile("rb") as stream:
+        return read_http(stream, call.download)
 
 
 def _secured(connection: socket.socket, host: str) -> socket.socket:

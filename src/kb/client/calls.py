@@ -9,7 +9,7 @@ Nothing is imported here that `kb search` does not need: it must feel instant.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     # Creating the values costs a quarter of what `kb search` may take; the client only names their types.
     from typing import TypedDict, Unpack
 
-    from kb.core.values import DocType, JobStatus, Mode, Order, Sort
+    from kb.core.searches import Mode, Order, Sort
+    from kb.core.values import DocType, JobStatus
 
     class SearchOptions(TypedDict, total=False):
         top: int | None
@@ -40,12 +41,16 @@ if TYPE_CHECKING:
         source_path: str | None
         replace_tags: bool | None
         force: bool | None
+        created_at: str | None
 
     class ListOptions(TypedDict, total=False):
         source_path: str | None
         doc_type: DocType | None
+        created_after: str | None
+        created_before: str | None
         sort: Sort | None
         order: Order | None
+        parent: int | None
         limit: int | None
         offset: int | None
 
@@ -77,11 +82,17 @@ class Call(NamedTuple):
     wait: int = 0  # seconds that the engine may hold the answer back
     download: str | None = None  # the local file for the answer's bytes; the result has their number
     plain: bool = False  # the answer is text, which is returned as {"text": ...}
+    idempotent: bool = False  # it changes something, but the same again changes nothing more and gets the same answer
 
     @property
     def target(self) -> str:
         """Path and query, percent-encoded."""
         return self.path + ("?" + urlencode(self.query, errors="backslashreplace") if self.query else "")
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether another engine may be asked when nobody knows whether this one did it."""
+        return self.method == "GET" or self.idempotent
 
     @property
     def timeout(self) -> float:
@@ -96,7 +107,7 @@ class Calls(Generic[Result]):
 
     def search(self, query: str, *, tags: Iterable[str] = (), **options: "Unpack[SearchOptions]") -> Result:
         body = _given(query=query, tags=list(tags) or None, **options)
-        return self.send(Call("POST", f"{API}/search", body=body))
+        return self.send(Call("POST", f"{API}/search", body=body, idempotent=True))
 
     def add_note(
         self,
@@ -108,7 +119,10 @@ class Calls(Generic[Result]):
         **options: "Unpack[AddFields]",
     ) -> Result:
         body = _given(text=text, tags=None if tags is None else list(tags), metadata=metadata, **options)
-        return self.send(Call("POST", f"{API}/jobs", _query(wait=wait or None), body, wait=wait))
+        call = Call(
+            "POST", f"{API}/jobs", _query(wait=wait or None), body, wait=wait, idempotent=not options.get("force")
+        )
+        return self.send(call)
 
     def add_file(
         self,
@@ -130,7 +144,10 @@ class Calls(Generic[Result]):
         )
         place = fspath(path)
         upload = FileUpload(place, filename or place.replace("\\", "/").rpartition("/")[2], fields)
-        return self.send(Call("POST", f"{API}/jobs", _query(wait=wait or None), upload=upload, wait=wait))
+        # The content or the path is the identity. With force, an edit that came in between would be replaced.
+        once = bool(options.get("force"))
+        asked = _query(wait=wait or None)
+        return self.send(Call("POST", f"{API}/jobs", asked, upload=upload, wait=wait, idempotent=not once))
 
     def job(self, job_id: str) -> Result:
         return self.send(Call("GET", _path("jobs", job_id)))
@@ -144,8 +161,11 @@ class Calls(Generic[Result]):
     def retry_job(self, job_id: str) -> Result:
         return self.send(Call("POST", _path("jobs", job_id, "retry")))
 
-    def reindex(self) -> Result:
-        return self.send(Call("POST", f"{API}/reindex"))
+    def reindex(self, *, model: str | None = None, questions: Sequence[Json] = (), force: bool = False) -> Result:
+        if model is None:
+            return self.send(Call("POST", f"{API}/reindex"))
+        body: Json = {"model": model, "questions": list(questions), "force": force}
+        return self.send(Call("POST", f"{API}/reindex", body=body))
 
     def documents(self, *, tags: Iterable[str] = (), **options: "Unpack[ListOptions]") -> Result:
         query = _query(**options) + tuple(("tag", tag) for tag in tags)
@@ -160,18 +180,31 @@ class Calls(Generic[Result]):
     def text(self, document_id: int | str, *, start: int | None = None, end: int | None = None) -> Result:
         return self.send(Call("GET", _path("documents", document_id, "text"), _query(start=start, end=end), plain=True))
 
+    def links(self, document_id: int | str) -> Result:
+        return self.send(Call("GET", _path("documents", document_id, "links")))
+
     def original(self, document_id: int | str, path: str | PathLike[str]) -> Result:
         return self.send(Call("GET", _path("documents", document_id, "original"), download=fspath(path)))
 
-    def delete_document(self, document_id: int | str) -> Result:
-        return self.send(Call("DELETE", _path("documents", document_id)))
+    def delete_document(self, document_id: int | str, *, purge: bool | None = None) -> Result:
+        return self.send(Call("DELETE", _path("documents", document_id), _query(purge=purge)))
+
+    def trash(self, *, limit: int | None = None, offset: int | None = None) -> Result:
+        return self.send(Call("GET", f"{API}/trash", _query(limit=limit, offset=offset)))
+
+    def restore_document(self, document_id: int | str, *, without_path: bool | None = None) -> Result:
+        return self.send(Call("POST", _path("trash", document_id, "restore"), _query(without_path=without_path)))
+
+    def empty_trash(self, expected_count: int) -> Result:
+        query = _query(expected_count=expected_count)
+        return self.send(Call("DELETE", f"{API}/trash", query, wait=SLOW_SECONDS))
 
     def clear(self, confirm: str) -> Result:
         return self.send(Call("DELETE", f"{API}/documents", _query(confirm=confirm), wait=SLOW_SECONDS))
 
     def edit_tags(self, document_id: int | str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Result:
         body = {"add": list(add), "remove": list(remove)}
-        return self.send(Call("POST", _path("documents", document_id, "tags"), body=body))
+        return self.send(Call("POST", _path("documents", document_id, "tags"), body=body, idempotent=True))
 
     def tags(self) -> Result:
         return self.send(Call("GET", f"{API}/tags"))
@@ -185,6 +218,30 @@ class Calls(Generic[Result]):
 
     def restore_note(self, document_id: int | str, version: int) -> Result:
         return self.send(Call("POST", _path("notes", document_id, "restore"), body={"version": version}))
+
+    def watch(
+        self,
+        path: str,
+        *,
+        tags: Iterable[str] = (),
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        ocr: bool | None = None,
+    ) -> Result:
+        body = _given(path=path, tags=list(tags), include=list(include), exclude=list(exclude), ocr=ocr)
+        return self.send(Call("POST", f"{API}/folders", body=body))
+
+    def folders(self) -> Result:
+        return self.send(Call("GET", f"{API}/folders"))
+
+    def folder(self, folder_id: int) -> Result:
+        return self.send(Call("GET", _path("folders", folder_id)))
+
+    def scan_folder(self, folder_id: int, *, confirm: bool = False) -> Result:
+        return self.send(Call("POST", _path("folders", folder_id, "scan"), body={"confirm": confirm}))
+
+    def unwatch(self, folder_id: int, *, documents: str | None = None) -> Result:
+        return self.send(Call("DELETE", _path("folders", folder_id), _query(documents=documents), wait=SLOW_SECONDS))
 
     def duplicates(self, *, min_similarity: float | None = None, limit: int | None = None) -> Result:
         asked = _query(min_similarity=min_similarity, limit=limit)

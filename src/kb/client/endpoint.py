@@ -68,19 +68,37 @@ class Endpoint(NamedTuple):
             headers=tuple(headers),
         )
 
+    @property
+    def base(self) -> str:
+        """What comes before the path of a request, as it is sent."""
+        return f"{'https' if self.secure else 'http'}://{self.authority}{self.prefix}"
+
     def unreachable(self, reason: object) -> Unavailable:
-        return self._away(f"The engine at {self.url} is unreachable ({reason}); start it with: kb serve")
+        return self._away(f"The engine at {self.url} is unreachable ({reason}); start it with: kb up")
 
     def silent(self, call: "Call") -> Unavailable:
         return self._away(
             f"The engine at {self.url} did not answer {call.method} {call.path} within {call.timeout:g} s. "
-            "It may be busy: try again, or look at its log."
+            "It may be busy: try again, or look at its log.",
+            in_doubt=True,
         )
 
     def broken(self, reason: object) -> Unavailable:
         return self._away(
             f"The connection to {self.url} broke before the answer was complete ({reason}). "
-            "Whether the request took effect is not known: look before you repeat it."
+            "Whether the request took effect is not known: look before you repeat it.",
+            in_doubt=True,
+        )
+
+    def away(self, status: int) -> Unavailable:
+        """A proxy's answer in place of an engine's. With 503 it has found none; else the engine went away meanwhile."""
+        if status == 503:
+            return self._away(f"No engine answers behind {self.url} (HTTP 503 from a proxy): start one.", proxy=True)
+        return self._away(
+            f"The engine behind {self.url} went away before its answer was complete (HTTP {status} from a proxy). "
+            "Whether the request took effect is not known: look before you repeat it.",
+            in_doubt=True,
+            proxy=True,
         )
 
     def foreign(self, what: str) -> Unavailable:
@@ -93,8 +111,8 @@ class Endpoint(NamedTuple):
             f"{self.url} {told}: update it."
         )
 
-    def _away(self, message: str) -> Unavailable:
-        return Unavailable(message, url=self.url)
+    def _away(self, message: str, **details: bool) -> Unavailable:
+        return Unavailable(message, url=self.url, **details)
 
 
 def read_answer(endpoint: Endpoint, status: int, version: str | None, body: bytes, *, plain: bool = False) -> Json:
@@ -103,6 +121,8 @@ def read_answer(endpoint: Endpoint, status: int, version: str | None, body: byte
         answer = {"text": body.decode()} if plain and version and status < 400 else json.loads(body)
     except ValueError:
         answer = None
+    if version is None and status in (502, 503, 504):
+        raise endpoint.away(status)
     if version is None and not isinstance(answer, dict):
         raise endpoint.foreign(f"it sent HTTP {status} without a version and without JSON")
     if version is None or _numbers(version) < _numbers(MIN_ENGINE_VERSION):

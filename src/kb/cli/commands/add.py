@@ -62,13 +62,15 @@ class Adder:
         self._quiet: bool | None = None
 
     def task(self, found: "FoundFile") -> "Task":
-        from kb.cli.outcomes import Task
+        from kb.cli.outcomes import Task, TaskOutcome
 
         about = {"path": found.path, "source_path": os.path.realpath(found.path)}
 
         def act() -> "TaskOutcome":
             if found.error:
                 raise found.error
+            if found.empty:
+                return TaskOutcome(found.path, "skipped", "it is empty", about | {"status": "skipped"})
             return self._added(about)
 
         return Task(found.path, about, act)

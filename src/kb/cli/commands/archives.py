@@ -94,7 +94,7 @@ def _saved(args: argparse.Namespace, answer: Json) -> None:
     else:
         from kb.core.sizes import readable_size
 
-        print(f"{readable_size(answer['bytes'])} are in {answer['path']}.")
+        print(f"Saved {answer['path']} ({readable_size(answer['bytes'])}).")
 
 
 def restore(args: argparse.Namespace) -> int:
@@ -104,15 +104,22 @@ def restore(args: argparse.Namespace) -> int:
 
     from kb.core.settings import read
 
-    folder = Path(args.data_dir).expanduser().absolute() if args.data_dir else read().data_dir
+    settings = read()
+    folder = Path(args.data_dir).expanduser().absolute() if args.data_dir else settings.data_dir
     with installed("Restoring", "engine"):
         from kb.store.backup.restore import restore as put_back
-    done = put_back(Path(args.file), folder, force=args.force)
+        from kb.store.backup.restore_into import restore_into
+    if settings.uses_postgres and not args.data_dir:
+        done = restore_into(Path(args.file), settings, force=args.force)
+        where = f"The knowledge base {settings.name!r} in PostgreSQL"
+    else:
+        done = put_back(Path(args.file), folder, force=args.force)
+        where = str(folder)
     if args.json:
         print_json(asdict(done) | {"data_dir": str(folder)})
     else:
         start = f"kb serve --data-dir {shlex.quote(str(folder))}" if args.data_dir else "kb serve"
-        print(f"{folder} is as it was on {done.created_at}, with {done.originals} originals. Start it with: {start}")
+        print(f"{where} is as it was on {done.created_at}, with {done.originals} originals. Start it with: {start}")
         if done.missing:
             print(f"{done.missing} originals were not there when the backup was made; their text is.")
         if done.damaged:
@@ -120,6 +127,6 @@ def restore(args: argparse.Namespace) -> int:
             print(f"The originals of documents {ids} are damaged in the backup and were left out; their text is there.")
         for sentence in done.damage:
             print(f"The database holds damage, which `kb doctor` names: {sentence}")
-        if args.force:
+        if args.force and where == str(folder):
             print(f"What was there before is in {folder / 'replaced'} until the engine has started with this.")
     return 0

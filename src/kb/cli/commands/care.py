@@ -32,10 +32,11 @@ def doctor(args: argparse.Namespace) -> int:
         print_json(found)
     else:
         screen = Screen(sys.stdout)
+        widest = max(len(check["name"]) for check in found["checks"])
         for check in found["checks"]:
             mark = screen.style("ok", "green") if check["ok"] else screen.style("!!", "red")
             mended = f" ({check['fixed']} mended)" if check["fixed"] else ""
-            screen.say(f"{mark}  {check['name']:<18} {one_line(check['message'])}{mended}")
+            screen.say(f"{mark}  {check['name']:<{widest}}  {one_line(check['message'])}{mended}")
         if not found["healthy"] and not args.fix:
             screen.say("Mend what can be mended with: kb doctor --fix")
     return 0 if found["healthy"] else 1

@@ -1,31 +1,58 @@
-"""`kb completion`: what a shell can complete, made from the parser, so that it says neither more nor less than kb."""
+"""`kb completion`: what a shell can complete, made from the parser, so that it says neither more nor less than kb.
+
+`install` puts it where the shell looks for it (`shells.py`).
+"""
 
 import argparse
+import os
 from typing import NamedTuple
 
 from kb.cli.options import Commands, command
 from kb.core.errors import InvalidRequest
 
 EXAMPLES = """
-kb completion bash > ~/.local/share/bash-completion/completions/kb
-kb completion zsh > ~/.zfunc/_kb
-kb completion fish > ~/.config/fish/completions/kb.fish
+kb completion install
+kb completion install zsh
+kb completion remove
+kb completion bash > kb.bash
 """
+SHELLS = ("bash", "zsh", "fish")
 
 
 def register(commands: Commands) -> None:
     parser = command(commands, "completion", run, EXAMPLES, json=False)
-    parser.add_argument("shell", metavar="SHELL", help="bash, zsh or fish")
+    parser.add_argument(
+        "action",
+        metavar="ACTION",
+        choices=["install", "remove", *SHELLS],
+        help="install or remove; bash, zsh or fish prints the script",
+    )
+    parser.add_argument("shell", metavar="SHELL", nargs="?", help="bash, zsh or fish (default: the one in SHELL)")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action in SHELLS:
+        print(script(args.action), end="")
+        return 0
+    name = args.shell or os.path.basename(os.environ.get("SHELL", ""))
+    if name not in SHELLS:
+        raise InvalidRequest(f"{name!r} is no shell that kb can complete for: name {', '.join(SHELLS)}.")
+    from kb.cli.commands.shells import shell
+
+    if args.action == "install":
+        written = shell(name).install(script(name))
+        print(f"Written: {', '.join(written)}. It works in every new {name}.")
+        return 0
+    removed = shell(name).remove()
+    print(f"Removed from: {', '.join(removed)}." if removed else f"There was nothing of kb's for {name}.")
+    return 0
+
+
+def script(name: str) -> str:
+    """What a shell has to read."""
     from kb.cli.main import build_parser
 
-    scripts = {"bash": bash, "zsh": zsh, "fish": fish}
-    if args.shell not in scripts:
-        raise InvalidRequest(f"{args.shell!r} is no shell that kb can complete for: {', '.join(scripts)}.")
-    print(scripts[args.shell](described(build_parser())), end="")
-    return 0
+    return {"bash": bash, "zsh": zsh, "fish": fish}[name](described(build_parser()))
 
 
 class Option(NamedTuple):
@@ -47,14 +74,13 @@ VALUES = {
     "--mode": "hybrid fts vector",
     "--sort": "recent created filename size",
     "--order": "asc desc",
-    "--type": "note pdf docx pptx xlsx html markdown text code image svg notebook epub odt ods odp xls xlsb",
 }
 
 
 def described(parser: argparse.ArgumentParser) -> list[Command]:
     from kb.core.mcp_clients import CLIENTS
 
-    known = {"CLIENT": list(CLIENTS), "SHELL": ["bash", "zsh", "fish"]}
+    known = {"CLIENT": list(CLIENTS)}
     [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     told = []
     for name, inner in commands.choices.items():
@@ -64,7 +90,10 @@ def described(parser: argparse.ArgumentParser) -> list[Command]:
                 name,
                 inner.description or "",
                 [_option(action) for action in inner._actions if action.option_strings],
-                [word for argument in arguments for word in known.get(argument, [])],
+                [word for argument in arguments for word in known.get(argument, [])]
+                + [
+                    str(word) for action in inner._actions if not action.option_strings for word in action.choices or ()
+                ],
                 any(argument in FILE_ARGUMENTS for argument in arguments),
             )
         )
@@ -76,6 +105,10 @@ def _option(action: argparse.Action) -> Option:
 
 
 def _values(option: Option) -> str:
+    from kb.core.values import DOC_TYPES
+
+    if "--type" in option.names:
+        return " ".join(DOC_TYPES)
     return next((VALUES[name] for name in option.names if name in VALUES), "")
 
 

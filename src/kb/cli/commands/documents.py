@@ -1,15 +1,11 @@
-"""`kb get`, `kb list`, `kb tag`, `kb rm`: what is in the knowledge base, and small changes to it."""
+"""`kb get`, `kb list`, `kb tag`: what is in the knowledge base, and its tags."""
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from kb.cli.options import Commands, add_tags, command, connect, print_json, split_tags
-from kb.core.errors import InvalidRequest, KBError
+from kb.cli.options import Commands, add_filters, command, connect, path_filter, print_json, split_tags
+from kb.core.errors import InvalidRequest
 from kb.core.types import Json
-
-if TYPE_CHECKING:
-    from kb.cli.transport import SocketClient
 
 GET_EXAMPLES = """
 kb get 42
@@ -17,17 +13,13 @@ kb get 42 --first-chunk 10 --max-chunks 5 --json
 """
 LIST_EXAMPLES = """
 kb list
-kb list --tags work --type pdf --sort size --limit 20
+kb list --tags work --type pdf --sort size -n 20
+kb list --path ~/Documents --after 2026-01-01
 """
 TAG_EXAMPLES = """
 kb tag
 kb tag 42 --add work,2026 --remove draft
 """
-RM_EXAMPLES = """
-kb rm 42
-kb rm 42 43 --yes
-"""
-DECLINED = 1
 
 
 def register(commands: Commands) -> None:
@@ -37,12 +29,12 @@ def register(commands: Commands) -> None:
     parser.add_argument("--max-chunks", type=int, metavar="N", help="how many passages at most")
 
     parser = command(commands, "list", list_documents, LIST_EXAMPLES)
-    add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")
-    parser.add_argument("--type", dest="doc_type", metavar="TYPE", help="only this type, such as note or pdf")
-    parser.add_argument("--source-path", metavar="PATH", help="only the document that came from this path")
+    add_filters(parser)
+    parser.add_argument("--source-path", metavar="PATH", help="as --path, but exactly as it is stored")
+    parser.add_argument("--parent", type=int, metavar="ID", help="only what was found in this archive, mail or mailbox")
     parser.add_argument("--sort", metavar="KEY", help="recent (default), created, filename or size")
     parser.add_argument("--order", metavar="ORDER", help="asc or desc (default: what suits the key)")
-    parser.add_argument("--limit", type=int, metavar="N", help="how many at most, 1 to 1000 (default 100)")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="how many at most, 1 to 1000 (default 100)")
     parser.add_argument("--offset", type=int, metavar="N", help="how many to leave out at the start")
 
     parser = command(commands, "tag", tag, TAG_EXAMPLES)
@@ -52,21 +44,18 @@ def register(commands: Commands) -> None:
             name, metavar="TAGS", type=split_tags, action="extend", help=f"{text}; repeatable, separated by commas"
         )
 
-    parser = command(commands, "rm", remove, RM_EXAMPLES)
-    parser.add_argument("ids", metavar="ID", nargs="+", help="number or uid of a document")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-
 
 def get(args: argparse.Namespace) -> int:
-    document = connect().document(args.id, first_chunk=args.first_chunk, max_chunks=args.max_chunks)
+    client = connect()
+    document = client.document(args.id, first_chunk=args.first_chunk, max_chunks=args.max_chunks)
     if args.json:
         print_json(document)
     else:
-        _show(document)
+        _show(document, client.links(document["id"]))
     return 0
 
 
-def _show(document: Json) -> None:
+def _show(document: Json, links: Json) -> None:
     from kb.cli.commands.search import citation
     from kb.cli.screen import Screen, one_line
     from kb.core.sizes import readable_size
@@ -77,6 +66,7 @@ def _show(document: Json) -> None:
         "id": f"{document['id']} ({document['uid']})",
         "type": f"{document['doc_type']}, {document['media_type']}, {readable_size(document['size_bytes'])}",
         "from": document["source_path"] or document["filename"],
+        "found in": f"document {document['parent']}: {document['member']}" if "parent" in document else None,
         "tags": ", ".join(document["tags"]),
         "version": document["version"],
         "created": document["created_at"],
@@ -86,6 +76,10 @@ def _show(document: Json) -> None:
     for name, value in facts.items():
         if value not in (None, ""):
             screen.say(f"  {name:<9} {one_line(value)}")
+    for name, found in (("links to", links["links"]), ("linked by", links["backlinks"])):
+        for one in found:
+            led = f"{one['document_id']} {one['title']}" if one["document_id"] else "nothing here has this name"
+            screen.say(f"  {name:<9} {one_line(led)} {screen.style(one_line('[[' + one['target'] + ']]'), 'dim')}")
     for entry in document["ledger"]:
         if entry["state"] not in ("ok", "ocr"):
             why = f": {entry['reason']}" if entry["reason"] else ""
@@ -103,9 +97,12 @@ def _show(document: Json) -> None:
 
 def list_documents(args: argparse.Namespace) -> int:
     answer = connect().documents(
-        source_path=args.source_path,
+        source_path=args.source_path or path_filter(args.path),
+        created_after=args.after,
+        created_before=args.before,
         tags=args.tags or (),
         doc_type=args.doc_type,
+        parent=args.parent,
         sort=args.sort,
         order=args.order,
         limit=args.limit,
@@ -114,13 +111,15 @@ def list_documents(args: argparse.Namespace) -> int:
     if args.json:
         print_json(answer)
         return 0
+    from kb.cli.moments import ago
     from kb.cli.screen import Screen
 
     screen = Screen(sys.stdout)
+    when = ago if screen.terminal else str  # another program gets exact times
     screen.table(
         ("ID", "TYPE", "CHANGED", "TAGS", "TITLE"),
         [
-            (d["id"], d["doc_type"], d["updated_at"] or d["created_at"], ",".join(d["tags"]), d["title"])
+            (d["id"], d["doc_type"], when(d["updated_at"] or d["created_at"]), ",".join(d["tags"]), d["title"])
             for d in answer["documents"]
         ],
     )
@@ -164,59 +163,3 @@ def _list_tags(args: argparse.Namespace) -> int:
 
     Screen(sys.stdout).table(("DOCUMENTS", "TAG"), [(t["documents"], t["tag"]) for t in answer["tags"]])
     return 0
-
-
-def remove(args: argparse.Namespace) -> int:
-    client = connect()
-    if not args.yes:
-        # Look up all documents before the question: a wrong number deletes nothing.
-        doomed = [client.document(document_id, max_chunks=0) for document_id in args.ids]
-        if not _agreed(doomed):
-            print("Nothing was deleted.", file=sys.stderr)
-            return DECLINED
-    if len(args.ids) == 1:
-        removed = client.delete_document(args.ids[0])
-        if args.json:
-            print_json(removed)
-        else:
-            _tell_removed(removed)
-        return 0
-    return _remove_all(client, args)
-
-
-def _remove_all(client: "SocketClient", args: argparse.Namespace) -> int:
-    """Delete one document after the other; a failure does not stop the rest."""
-    from kb.cli.screen import one_line
-
-    answers, code = [], 0
-    for document_id in args.ids:
-        try:
-            answers.append(client.delete_document(document_id))
-            if not args.json:
-                _tell_removed(answers[-1])
-        except KBError as error:
-            answers.append(error.body())
-            code = code or error.exit_code
-            if not args.json:
-                print(f"kb: {one_line(error.message)}", file=sys.stderr)
-    if args.json:
-        print_json(answers)
-    return code
-
-
-def _tell_removed(removed: Json) -> None:
-    from kb.cli.screen import plural
-
-    print(f"Deleted document {removed['document_id']} ({plural(removed['chunks_removed'], 'passage')}).")
-
-
-def _agreed(documents: list[Json]) -> bool:
-    from kb.cli.screen import one_line, plural
-
-    if not sys.stdin.isatty():
-        raise InvalidRequest("Deleting asks first, and nobody is there to answer: say --yes.")
-    for document in documents:
-        passages = plural(document["chunk_count"], "passage")
-        print(one_line(f"{document['id']}  {document['title']} ({passages})"), file=sys.stderr)
-    print("Delete for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kb.cli.options import Commands, command, connect, print_json, text_or_stdin
 from kb.core.errors import InvalidRequest
+from kb.core.types import Json
 
 if TYPE_CHECKING:
     from kb.cli.transport import SocketClient
-    from kb.core.values import Mode
+    from kb.core.searches import Mode
 
 EXAMPLES = """
 kb eval questions.jsonl
 kb eval questions.jsonl --json
-echo '{"query": "where is the router", "relevant": ["notes/router.md"]}' | kb eval -
+echo '{"query": "where is the router", "relevant": ["router.md"]}' | kb eval -
 """
 MODES: "tuple[Mode, ...]" = ("fts", "vector", "hybrid")
 TOP = 100
@@ -59,6 +60,12 @@ def run(args: argparse.Namespace) -> int:
     answer = measured(questions, rankings)
     print_json(answer) if args.json else show(answer)
     return 0
+
+
+def known_answers(client: "SocketClient", file: str) -> list[Json]:
+    """The questions of a file as the engine takes them."""
+    found = read(_content(file), names_of(client))
+    return [{"query": one.text, "relevant": one.relevant, "tags": one.tags} for one in found]
 
 
 def _content(file: str) -> str:
@@ -122,7 +129,7 @@ def ranking(client: "SocketClient", question: EvalQuestion, mode: "Mode") -> lis
 
 
 def measured(questions: "Sequence[EvalQuestion]", rankings: dict[str, list[list[str]]]) -> dict[str, Any]:
-    from kb.cli import measures
+    from kb.core import measures
 
     def scores(mode: str, measure: Any) -> list[float]:
         return [measure(found, asked.relevant) for found, asked in zip(rankings[mode], questions, strict=True)]

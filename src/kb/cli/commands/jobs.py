@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 EXAMPLES = """
 kb jobs
 kb jobs --status failed
-kb jobs 0b0f6f0e-5f7c-4a55-9a6e-0f6b7f0a4a11 --retry
+kb jobs 0b0f6f0e --retry
 """
+
+ID_CHARACTERS = 36
+SHORT = 8  # characters of an id in a list
+NEWEST = 1000  # jobs among which a shortened id is looked up
 
 
 def register(commands: Commands) -> None:
     parser = command(commands, "jobs", run, EXAMPLES)
-    parser.add_argument("id", metavar="ID", nargs="?", help="one job")
-    parser.add_argument("--status", metavar="S", help="queued, running, completed, failed or cancelled")
-    parser.add_argument("--limit", type=int, metavar="N", help="how many at most")
+    parser.add_argument("id", metavar="ID", nargs="?", help="one job; the first characters of its id are enough")
+    parser.add_argument("-s", "--status", metavar="S", help="queued, running, completed, failed or cancelled")
+    parser.add_argument("-n", "--limit", type=int, metavar="N", help="how many at most")
     parser.add_argument("--offset", type=int, metavar="N", help="how many to leave out at the start")
     change = parser.add_mutually_exclusive_group()
     change.add_argument("--cancel", action="store_true", help="cancel the job ID")
@@ -33,12 +37,13 @@ def run(args: argparse.Namespace) -> int:
     client = connect()
     if args.id is None:
         return _list(client, args)
+    job_id = _whole_id(client, args.id)
     if args.cancel:
-        job = client.cancel_job(args.id)
+        job = client.cancel_job(job_id)
     elif args.retry:
-        job = client.retry_job(args.id)
+        job = client.retry_job(job_id)
     else:
-        job = client.job(args.id)
+        job = client.job(job_id)
     if args.json:
         print_json(job)
     else:
@@ -46,8 +51,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _whole_id(client: "SocketClient", start: str) -> str:
+    """The id that begins like this, among the newest jobs. An unknown one is left for the engine to refuse."""
+    if len(start) >= ID_CHARACTERS:
+        return start
+    found = [job["id"] for job in client.jobs(limit=NEWEST)["jobs"] if job["id"].startswith(start.lower())]
+    if len(found) > 1:
+        raise InvalidRequest(f"{len(found)} jobs begin with {start!r}. Give more characters of the id.")
+    return found[0] if found else start
+
+
 def _list(client: "SocketClient", args: argparse.Namespace) -> int:
     from kb.cli.commands.documents import tell_rest
+    from kb.cli.moments import ago
     from kb.cli.screen import Screen
 
     if args.cancel or args.retry:
@@ -56,9 +72,15 @@ def _list(client: "SocketClient", args: argparse.Namespace) -> int:
     if args.json:
         print_json(answer)
         return 0
-    Screen(sys.stdout).table(
+    screen = Screen(sys.stdout)
+    # A person sees what fits a line; another program gets whole ids and exact times.
+    short, when = (SHORT, ago) if screen.terminal else (None, str)
+    screen.table(
         ("ID", "STATUS", "DONE", "CREATED", "WHAT"),
-        [(job["id"], job["status"], f"{job['progress']:.0%}", job["created_at"], _what(job)) for job in answer["jobs"]],
+        [
+            (job["id"][:short], job["status"], f"{job['progress']:.0%}", when(job["created_at"]), _what(job))
+            for job in answer["jobs"]
+        ],
     )
     tell_rest(len(answer["jobs"]), args.offset or 0, answer["total"], "job")
     return 0

@@ -4,19 +4,23 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
-from kb.cli.options import Commands, add_tags, command, connect, print_json, text_or_stdin
+from kb.cli.options import Commands, add_filters, command, connect, path_filter, print_json, text_or_stdin
 
 if TYPE_CHECKING:
     from kb.cli.screen import Screen
+    from kb.cli.transport import SocketClient
 
 EXAMPLES = """
 kb search "how are pensions revalued"
-kb search router password --tags home --top 3
+kb search router password -t home -n 3
 kb search "quarterly costs" --type xlsx --after 2026-01-01 --json
-kb search "signed lease" --open
+kb search "signed lease" --path ~/Documents --open
 kb search invoices --files | xargs ls -l
 """
-PLACES = ("member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol")  # the outermost first
+# The outermost first.
+PLACES = ("member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol", "picture")
+AS_WRITTEN = ("text/plain", "text/markdown")  # the extracted text has the lines of the file
+LINE_FEED = "\n"
 _WORDS = re.compile(r"\w+")
 # Scripts that are written without spaces: Chinese, Japanese, Korean syllables, Thai.
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]{3,}")
@@ -27,17 +31,23 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "query", metavar="QUERY", nargs="+", help="plain words, nothing is an operator; - reads standard input"
     )
-    parser.add_argument("--top", type=int, metavar="N", help="how many passages at most, 1 to 100 (default 10)")
-    add_tags(parser, "only documents that have all of these tags; repeatable, separated by commas")
-    parser.add_argument("--type", dest="doc_type", metavar="TYPE", help="only this type, such as note or pdf")
-    parser.add_argument("--mode", metavar="MODE", help="hybrid (default), fts (words only) or vector (meaning only)")
+    parser.add_argument("-n", "--top", type=int, metavar="N", help="how many passages at most, 1 to 100 (default 10)")
+    add_filters(parser)
+    parser.add_argument(
+        "-m", "--mode", metavar="MODE", help="hybrid (default), fts (words only) or vector (meaning only)"
+    )
     parser.add_argument("--min-score", type=float, metavar="S", help="leave out passages below it, 0 to 1")
-    parser.add_argument("--after", metavar="TIME", help="created at or after this time, such as 2026-01-31")
-    parser.add_argument("--before", metavar="TIME", help="created before this time")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="budget for the text of all passages")
     parser.add_argument("--explain", action="store_true", help="say how each passage was found")
-    parser.add_argument("--files", action="store_true", help="print only the paths of the documents, the best first")
-    parser.add_argument("--open", action="store_true", help="open the original of the best result")
+    parser.add_argument(
+        "-l", "--files", action="store_true", help="print only the paths of the documents, the best first"
+    )
+    parser.add_argument(
+        "-o",
+        "--open",
+        action="store_true",
+        help="open the original of the best result; a program in $VISUAL or $EDITOR, at its line",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         doc_type=args.doc_type,
         mode=args.mode,
         min_score=args.min_score,
+        source_path=path_filter(args.path),
         created_after=args.after,
         created_before=args.before,
         max_tokens=args.max_tokens,
@@ -60,15 +71,16 @@ def run(args: argparse.Namespace) -> int:
     elif args.files:
         show_files(answer)
     else:
-        show(answer)
+        show(answer, client)
     if args.open:
         from kb.cli.opener import open_original
 
-        open_original(client, answer)
+        best = answer["results"][0] if answer["results"] else None
+        open_original(client, best, line_of(best, client) if best else None)
     return 0
 
 
-def show(answer: dict[str, Any]) -> None:
+def show(answer: dict[str, Any], client: "SocketClient") -> None:
     import sys
 
     from kb.cli.screen import Screen, one_line
@@ -76,7 +88,7 @@ def show(answer: dict[str, Any]) -> None:
     screen = Screen(sys.stdout)
     pattern = matching(answer["query"])
     for rank, hit in enumerate(answer["results"], 1):
-        _show_hit(screen, rank, hit, pattern)
+        _show_hit(screen, rank, hit, pattern, client)
     notice = answer.get("notice") or (None if answer["results"] else "Nothing was found.")
     if notice:
         screen.say(screen.style(one_line(notice), "yellow"))
@@ -100,7 +112,10 @@ def show_files(answer: dict[str, Any]) -> None:
         print(f"kb: {one_line(answer.get('notice') or 'Nothing was found.')}", file=sys.stderr)
 
 
-def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None") -> None:
+def _show_hit(
+    screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pattern[str] | None", client: "SocketClient"
+) -> None:
+    from kb.cli.moments import ago
     from kb.cli.page import passage_url
     from kb.cli.screen import cut, one_line, width
 
@@ -111,10 +126,12 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
     between = "  " if width(title) + width(place) < room else "\n   "
     linked = screen.link(screen.style(title, "bold"), passage_url(hit))
     screen.say(f"{rank}. {linked}" + (between + screen.style(place, "cyan") if place else ""))
-    facts = [f"score {hit['score']:.2f}", f"document {hit['document_id']}", hit["doc_type"]]
+    facts = [f"score {hit['score']:.2f}", f"document {hit['document_id']}", hit["doc_type"], ago(hit["created_at"])]
     if hit["tags"]:
         facts.append("tags " + ", ".join(hit["tags"]))
     screen.say("   " + screen.style(cut(one_line(" · ".join(facts)), room), "dim"))
+    if where := place_on_disk(hit, client):
+        screen.say("   " + screen.style(cut(one_line(where), room), "dim"))
     screen.passage(hit["text"], "   ", pattern)
     if named := copies(hit):
         screen.say("   " + screen.style(cut(one_line(f"also in: {named}"), room), "dim"))
@@ -127,10 +144,26 @@ def _show_hit(screen: "Screen", rank: int, hit: dict[str, Any], pattern: "re.Pat
     screen.say()
 
 
+def place_on_disk(hit: dict[str, Any], client: "SocketClient") -> str | None:
+    """The path that a hit came from; of a file that is kept as it is written, with the line: `notes/home.md:12`."""
+    path: str | None = hit["source_path"]
+    line = line_of(hit, client) if path else None
+    return f"{path}:{line}" if line else path
+
+
+def line_of(hit: dict[str, Any], client: "SocketClient") -> int | None:
+    """The line that a hit begins in, of a file that is kept as it is written."""
+    start = hit["anchor"].get("start")
+    if start is None or hit["doc_type"] == "note" or hit["media_type"] not in AS_WRITTEN:
+        return None
+    before: str = client.text(hit["document_id"], end=start)["text"]
+    return before.count(LINE_FEED) + 1
+
+
 def citation(anchor: dict[str, Any], title: str = "") -> list[str]:
     """Where a passage stands, in words: page 3, sheet Costs, cell 7, the heading path below the title, metadata."""
     named = [f"{part} {anchor[part]}" for part in PLACES if anchor.get(part)]
-    heading = anchor.get("heading") or ""
+    heading = "" if anchor.get("symbol") else anchor.get("heading") or ""  # a symbol names more than its heading
     if title and (heading == title or heading.startswith(f"{title} > ")):
         heading = heading[len(title) :].removeprefix(" > ")
     return [*named, *([heading] if heading else []), *(["metadata"] if anchor.get("metadata") else [])]

@@ -1,16 +1,16 @@
-"""`kb connect`: an agent's configuration shown, written and proven; `kb bridge` for agents that only speak stdio.
+"""`kb connect` and `kb disconnect`: an agent's configuration, shown, written and proven; `kb bridge` for stdio.
 
 The change is shown as a diff with the key hidden, and written when a person agrees or with `--yes`: a backup first,
 then one rename. The proof uses what the file says now, not what was meant to be in it.
 """
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from kb.cli.options import Commands, command, print_json
-from kb.core.errors import InvalidRequest, KBError
+from kb.cli.connect.change import ConfigChange, text_of
+from kb.cli.options import Commands, Parser, command, print_json
+from kb.core.errors import InvalidRequest, KBError, NotFound
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -25,26 +25,37 @@ kb connect vscode --yes
 kb connect codex --print
 kb connect cursor --file .cursor/mcp.json --contract knowledge
 """
+DISCONNECT = """
+kb disconnect claude-code
+kb disconnect cursor --file .cursor/mcp.json --yes
+"""
 BRIDGE = """
 kb bridge
 KB_MCP_API_KEY=secret kb bridge --url https://kb.example.org/mcp
 """
 DECLINED = 1
-HIDDEN = "********"
 
 
 def register(commands: Commands) -> None:
     parser = command(commands, "connect", run, EXAMPLES)
     parser.add_argument("client", metavar="CLIENT", nargs="?", help="the agent; without it, all are listed")
+    _add_writing(parser)
+    parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
+    parser.add_argument("--contract", metavar="NAME", help="the contract to use (default: the server's first)")
+
+    parser = command(commands, "disconnect", disconnect, DISCONNECT)
+    parser.add_argument("client", metavar="CLIENT", help="the agent; kb connect lists them")
+    _add_writing(parser)
+
+    parser = command(commands, "bridge", bridge, BRIDGE, json=False)
+    parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
+
+
+def _add_writing(parser: Parser) -> None:
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument("--print", dest="show_only", action="store_true", help="show the change and write nothing")
     parser.add_argument("--file", metavar="FILE", help="the configuration to change (default: the user's own)")
     parser.add_argument("--name", metavar="NAME", default="kb", help="what the agent calls the server (default: kb)")
-    parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
-    parser.add_argument("--contract", metavar="NAME", help="the contract to use (default: the server's first)")
-
-    parser = command(commands, "bridge", bridge, BRIDGE, json=False)
-    parser.add_argument("--url", metavar="URL", help="the MCP server (default: the one that the settings name)")
 
 
 def bridge(args: argparse.Namespace) -> int:
@@ -59,25 +70,59 @@ def bridge(args: argparse.Namespace) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    from kb.core.mcp_clients import CLIENTS, mcp_url
+    from kb.core.mcp_clients import mcp_url
     from kb.core.settings import read
 
     if args.client is None:
         return _list(args)
-    client = CLIENTS.get(args.client)
-    if client is None:
-        raise InvalidRequest(f"{args.client!r} is not an agent that kb knows: {', '.join(CLIENTS)}.")
+    client = _client(args.client)
     settings = read()
-    change = ConfigChange(client, args, args.url or mcp_url(settings, args.contract), settings)
+    change = Connection(client, args, args.url or mcp_url(settings, args.contract), settings)
     if not args.json:
         change.show()
     if args.show_only or (args.json and not args.yes):
         return _told(args, change, None)
-    if change.needed and not args.yes and not _agreed(change.path):
+    if change.needed and not args.yes and not change.agreed():
         print("Nothing was written.", file=sys.stderr)
         return DECLINED
     change.write()
     return _told(args, change, change.proven())
+
+
+def _client(name: str) -> "McpClient":
+    from kb.core.mcp_clients import CLIENTS
+
+    if name not in CLIENTS:
+        raise InvalidRequest(f"{name!r} is not an agent that kb knows: {', '.join(CLIENTS)}.")
+    return CLIENTS[name]
+
+
+def disconnect(args: argparse.Namespace) -> int:
+    """Take out what `kb connect` wrote, and nothing else."""
+    from kb.cli.connect.entries import without_entry
+    from kb.core.settings import read
+
+    client = _client(args.client)
+    change = ConfigChange(
+        args.file or client.file(),
+        lambda text: without_entry(client.form, text, client.section, args.name),
+        read().mcp_api_key,
+    )
+    if change.before is None or not change.needed:
+        raise NotFound(f"{change.path} has no entry {args.name} for {client.label}: there is nothing to remove.")
+    if not args.json:
+        change.show()
+    if not args.show_only and (args.yes or (not args.json and change.agreed())):
+        change.write()
+    if args.json:
+        print_json({"client": args.client, "file": change.path, "written": change.written, "backup": change.backup})
+    elif change.written:
+        print(f"What was there is kept in {change.backup}.")
+        print(f"{client.label} no longer has {args.name}. Start it again: most agents read their configuration once.")
+    elif not args.show_only:
+        print("Nothing was written.", file=sys.stderr)
+        return DECLINED
+    return 0
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -88,12 +133,13 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print_json([{"client": name, "label": label, "file": file} for name, label, file in rows])
     else:
-        Screen(sys.stdout).table(("CLIENT", "AGENT", "FILE"), rows)
+        # The client's name says which agent it is, and a path that is cut short says nothing.
+        Screen(sys.stdout).table(("CLIENT", "FILE"), [(name, file) for name, _, file in rows])
     return 0
 
 
-class ConfigChange:
-    """The present and the new text of a configuration file."""
+class Connection(ConfigChange):
+    """The entry of kb in an agent's configuration."""
 
     def __init__(self, client: "McpClient", args: argparse.Namespace, url: str, settings: "Settings") -> None:
         from kb.cli.connect.agent import McpSession
@@ -103,57 +149,19 @@ class ConfigChange:
         self.client = client
         self.name = args.name
         self.url = url
-        self.key = settings.mcp_api_key
-        # Dotfiles are often links into a folder under version control: the file behind the link is the one to change.
-        self.path = os.path.realpath(args.file or client.file())
-        self.before = _read(self.path)
-        entry = client.entry(url, self.key)
-        self.after = with_entry(client.form, self.before or "", client.section, args.name, entry)
-        self.needed = self.before != self.after
-        self.backup: str | None = None
-        self.written = False
-
-    def show(self) -> None:
-        import difflib
-
-        from kb.cli.screen import Screen, escaped
-
-        screen = Screen(sys.stdout)
-        if not self.needed:
-            screen.say(f"{self.path} says so already.")
-            return
-        old, new = (self._hidden(text).splitlines() for text in (self.before or "", self.after))
-        if old == new:
-            screen.say(f"In {self.path} only the key changes.")
-        names = ("/dev/null" if self.before is None else self.path, self.path)
-        for line in difflib.unified_diff(old, new, *names, lineterm=""):
-            colour = {"+": "green", "-": "red"}.get(line[:1], "dim")
-            screen.say(screen.style(escaped(line), colour))
-
-    def _hidden(self, text: str) -> str:
-        """The text without keys: neither ours nor those of other servers."""
-        import re
-
-        text = re.sub(r"(Bearer |KB_MCP_API_KEY\": \")[^\"'\s]+", rf"\g<1>{HIDDEN}", text)
-        return text.replace(self.key, HIDDEN) if self.key else text
-
-    def write(self) -> None:
-        """Write a backup, then the new file in one rename; only the user can read a file with a key."""
-        if not self.needed:
-            return
-        from kb.cli.connect.files import backed_up, replaced
-
-        if self.before is not None:
-            self.backup = backed_up(self.path)
-        replaced(self.path, self.after, private=self.before is None or bool(self.key))
-        self.written = True
+        entry = client.entry(url, settings.mcp_api_key)
+        super().__init__(
+            args.file or client.file(),
+            lambda text: with_entry(client.form, text, client.section, args.name, entry),
+            settings.mcp_api_key,
+        )
 
     def proven(self) -> "Proof":
         """Read the file as the agent will, and try the connection."""
         from kb.cli.connect.entries import read_json, read_toml
         from kb.cli.connect.proof import proof_of
 
-        said = (read_toml if self.client.form == "toml" else read_json)(_read(self.path) or "")
+        said = (read_toml if self.client.form == "toml" else read_json)(text_of(self.path) or "")
         try:
             return proof_of(said[self.client.section][self.name])
         except KBError as error:
@@ -162,25 +170,7 @@ class ConfigChange:
             raise
 
 
-def _read(path: str) -> str | None:
-    try:
-        # Line ends stay as they are.
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as wrong:
-        raise InvalidRequest(f"{path} cannot be read: {getattr(wrong, 'strerror', None) or wrong}.") from wrong
-
-
-def _agreed(path: str) -> bool:
-    if not sys.stdin.isatty():
-        raise InvalidRequest("Writing asks first, and nobody is there to answer: say --yes, or --print to look only.")
-    print(f"Write this to {path}? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _told(args: argparse.Namespace, change: ConfigChange, proof: "Proof | None") -> int:
+def _told(args: argparse.Namespace, change: Connection, proof: "Proof | None") -> int:
     if args.json:
         told: Json = {"client": args.client, "file": change.path, "url": change.url, "written": change.written}
         told |= {"backup": change.backup, "proof": proof._asdict() if proof else None}

@@ -1,7 +1,7 @@
-"""Put one entry into another program's configuration file, and leave every other character as it is.
+"""Put one entry into another program's configuration file or take it out, and leave every other character as it is.
 
 JSON may have comments and trailing commas, as editors allow. TOML is edited by tables. Either way the result is read
-again and must say exactly what was there plus the entry; otherwise the file is not touched.
+again and must say exactly what was there with that one change; otherwise the file is not touched.
 """
 
 import json
@@ -53,6 +53,26 @@ def with_entry(form: str, text: str, section: str, name: str, entry: Json) -> st
             raise UnreadableError("it is written in a way that cannot be changed safely")
     except (UnreadableError, ValueError) as wrong:
         raise InvalidRequest(f"The file is left alone: {wrong}. Add the entry by hand; see docs/connect.md.") from wrong
+    return edited
+
+
+def without_entry(form: str, text: str, section: str, name: str) -> str:
+    """The text without the entry; the same text if it is not there."""
+    edit, read = (_cut_toml, read_toml) if form == "toml" else (_cut_json, read_json)
+    try:
+        wanted = read(text)
+        held = wanted.get(section)
+        if not isinstance(held, dict) or name not in held:
+            return text
+        del held[name]
+        edited = edit(text, section, name)
+        said = read(edited)
+        if form == "toml" and not held:  # a table is gone with its last member
+            said.setdefault(section, {})
+        if said != wanted:
+            raise UnreadableError("it is written in a way that cannot be changed safely")
+    except (UnreadableError, ValueError) as wrong:
+        raise InvalidRequest(f"The file is left alone: {wrong}. Remove the entry {name} by hand.") from wrong
     return edited
 
 
@@ -109,6 +129,28 @@ def _edit_json(text: str, section: str, name: str, entry: Json) -> str:
         else:
             edited = text[: known.value] + _dumped(entry, step, 2) + text[known.end :]
     return edited if newline == "\n" else re.sub(r"(?<!\r)\n", newline, edited)
+
+
+def _cut_json(text: str, section: str, name: str) -> str:
+    held = _member(_object(text, _gap(text, 0)), section)
+    assert held
+    servers = _object(text, held.value)
+    known = _member(servers, name)
+    assert known
+    at = servers.members.index(known)
+    begin, end = known.start, known.end
+    after = _gap(text, end)
+    if text[after : after + 1] == ",":
+        end = after + 1
+    elif at:  # the last one: the comma before it goes too
+        comma = _gap(text, servers.members[at - 1].end)
+        text = text[:comma] + text[comma + 1 :]
+        begin, end = begin - 1, end - 1
+    line = text[:begin].rpartition("\n")[2]
+    rest = re.compile(r"[ \t]*\r?\n").match(text, end)
+    if not line.strip() and rest:  # it has its lines for itself
+        begin, end = begin - len(line), rest.end()
+    return text[:begin] + text[end:]
 
 
 def _inserted(text: str, into: Object, key: str, value: Any, step: str, depth: int) -> str:
@@ -205,19 +247,38 @@ def _match(pattern: "re.Pattern[str]", text: str, at: int) -> int:
 def _edit_toml(text: str, section: str, name: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     table = newline.join([f"[{section}.{name}]", *(f"{key} = {_toml(value)}" for key, value in entry.items()), ""])
-    own = re.compile(rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[.\]]")
     lines = text.splitlines(keepends=True)
-    start = next((number for number, line in enumerate(lines) if own.match(line.lstrip())), None)
-    if start is None:
+    found = _toml_lines(lines, section, name)
+    if found is None:
         between = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
         return text + between + table
+    return "".join(lines[: found.start]) + table + "".join(lines[found.stop :])
+
+
+def _cut_toml(text: str, section: str, name: str) -> str:
+    lines = text.splitlines(keepends=True)
+    found = _toml_lines(lines, section, name)
+    if found is None:
+        raise UnreadableError(f"{name} has no table of its own")
+    start = found.start
+    while start and not lines[start - 1].strip():  # the blank line that sets it apart
+        start -= 1
+    return "".join(lines[:start] + lines[found.stop :])
+
+
+def _toml_lines(lines: list[str], section: str, name: str) -> range | None:
+    """The lines of the table and of the tables inside it."""
+    own = re.compile(rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[.\]]")
+    start = next((number for number, line in enumerate(lines) if own.match(line.lstrip())), None)
+    if start is None:
+        return None
     end = start + 1
     while end < len(lines) and (not lines[end].lstrip().startswith("[") or own.match(lines[end].lstrip())):
         end += 1
     # Blank lines and comments before the next table belong to that one.
     while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
         end -= 1
-    return "".join(lines[:start]) + table + "".join(lines[end:])
+    return range(start, end)
 
 
 def _toml(value: Any) -> str:

@@ -4,6 +4,9 @@ A file is added with its original, title, tags, metadata and path. A note is add
 the others, so that its versions are the same, and also which of them its path brought. Documents that the engine has
 are recognised: a second run changes nothing, and a run after an interruption continues. Documents with the same path
 and other content are left alone.
+
+What was found in an archive or a mail comes with it: it is read again, and what the export does not have of it is
+removed again.
 """
 
 import hashlib
@@ -11,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from kb.cli.follow import WAIT_SECONDS, followed, reason
 from kb.cli.outcomes import Task, TaskOutcome, not_done
-from kb.core.errors import Conflict
+from kb.core.errors import Conflict, NotFound
 from kb.core.types import Json
+from kb.core.values import CONTAINERS
 
 if TYPE_CHECKING:
     from kb.cli.importing.exported import Exported
@@ -37,6 +41,9 @@ class Importer:
         self._files: dict[str, Json] = {}  # without a path, by hash
         self._notes: dict[tuple[str, frozenset[str]], list[Json]] = {}  # without a path, by text and tags
         self._taken: set[int] = set()  # documents that are matched with one of the import
+        self._ids: dict[int, int] = {}  # the engine's, by those of the import
+        self._added: set[int] = set()  # archives and mails that this run added
+        self._found: dict[int, dict[str, Json]] = {}  # what was found in a document, by its path in there
         self._look()
 
     def task(self, document: Json, archive: "Exported") -> Task:
@@ -45,21 +52,38 @@ class Importer:
 
         def act() -> TaskOutcome:
             try:
-                is_note = document["doc_type"] == "note"
-                state, document_id = self._note(document) if is_note else self._file(document, archive)
+                state, document_id = self._put(document, archive)
             except NotDoneError as ended:
                 return not_done(name, about | ended.answer)
             self._taken.add(document_id)
+            if "id" in document:  # only its members need it
+                self._ids[document["id"]] = document_id
+            if state == "added" and document["doc_type"] in CONTAINERS:
+                self._added.add(document_id)
             told = about | {"status": "completed", "document_id": document_id, "outcome": state}
             return TaskOutcome(name, state, f"document {document_id}", told)
 
         return Task(name, about, act)
+
+    def tidy(self) -> None:
+        """Remove what was found in the files that this run added, and is not in the import: it was deleted there."""
+        for parent in sorted(self._added):
+            for held in self._members(parent).values():
+                if held["id"] not in self._taken:
+                    self._client.delete_document(held["id"], purge=True)
+
+    def _put(self, document: Json, archive: "Exported") -> tuple[str, int]:
+        if document.get("parent") is not None:
+            return self._member(document)
+        return self._note(document) if document["doc_type"] == "note" else self._file(document, archive)
 
     def _look(self) -> None:
         """List the engine's documents by all that can identify them."""
         offset = 0
         while page := self._client.documents(sort="created", order="asc", limit=PAGE, offset=offset)["documents"]:
             for held in page:
+                if held.get("parent") is not None:
+                    continue
                 if held["source_path"] is not None:
                     self._at_path[held["source_path"]] = held
                 elif held["doc_type"] == "note":
@@ -85,9 +109,33 @@ class Importer:
                 source_path=path,
                 metadata=_metadata(document, held if same else None),
                 force=self._force or None,
+                created_at=document.get("created_at"),
                 wait=WAIT_SECONDS,
             )
             return self._done(answer)
+
+    def _member(self, document: Json) -> tuple[str, int]:
+        """What was found in a file is there once that file is; its tags may be others."""
+        parent = self._ids.get(document["parent"])
+        if parent is None:
+            raise Conflict("the file that it was found in was not imported")
+        held = self._members(parent).get(document["member"])
+        if held is None or held["content_hash"] != document["content_hash"]:
+            raise NotFound(f"it was not found again in document {parent}, whose ledger says why (kb get {parent})")
+        is_new = parent in self._added
+        more = [tag for tag in document["tags"] if tag not in held["tags"]]
+        fewer = [tag for tag in held["tags"] if tag not in document["tags"]] if is_new else []
+        if more or fewer:
+            self._client.edit_tags(held["id"], add=more, remove=fewer)
+        return "added" if is_new else "updated" if more else "unchanged", held["id"]
+
+    def _members(self, parent: int) -> dict[str, Json]:
+        if parent not in self._found:
+            found: dict[str, Json] = {}
+            while page := self._client.documents(parent=parent, limit=PAGE, offset=len(found))["documents"]:
+                found |= {held["member"]: held for held in page}
+            self._found[parent] = found
+        return self._found[parent]
 
     def _note(self, document: Json) -> tuple[str, int]:
         texts = [version["text"] for version in reversed(document.get("versions") or [])] or [document["text"]]
@@ -134,6 +182,7 @@ class Importer:
             "source_path": document["source_path"],
             "metadata": _metadata(document, held),
             "force": self._force or None,
+            "created_at": document.get("created_at"),
         }
         state, document_id = self._done(self._client.add_note(text, **given, wait=WAIT_SECONDS))
         unwanted = state != "added" and document["source_path"] is None and more
