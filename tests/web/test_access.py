@@ -13,7 +13,7 @@ from support import EngineProcess, Http
 
 from .conftest import OpenTab, Tab
 
-VIEWS = ("/", "/documents", "/jobs", "/tags", "/duplicates", "/system", "/connect", "/n/new")
+VIEWS = ("/", "/documents", "/jobs", "/tags", "/duplicates", "/folders", "/trash", "/system", "/connect", "/n/new")
 SCHEMES = ("light", "dark")
 PHONE = {"viewport": {"width": 360, "height": 740}}
 ZOOMED = {"viewport": {"width": 320, "height": 256}}  # 1,280 x 1,024 at 400%
@@ -21,7 +21,7 @@ ZOOMED = {"viewport": {"width": 320, "height": 256}}  # 1,280 x 1,024 at 400%
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    """An engine with documents, twins among the notes, tags, and a failed job."""
+    """An engine with documents, twins among the notes, tags, a failed job, a watched folder, and a full trash."""
     engine = EngineProcess(tmp_path_factory.mktemp("filled") / "data")
     http = Http(engine.url)
     long = "Unterbezirksverwaltungszuständigkeit" * 3
@@ -30,6 +30,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
     http.add_note(f"{long}\n\nhttps://example.org/{'x' * 200}", title=long)
     http.add_file("plan.md", b"# Greenhouse\n\n## Watering\n\n" + b"Water the greenhouse before noon. " * 200)
     http.add_file("broken.pdf", b"%PDF-1.4 this is no PDF")
+    http("DELETE", f"/api/v1/documents/{http.add_note('deleted', title=long)}")
+    folder = tmp_path_factory.mktemp("folder") / long[:80]
+    folder.mkdir()
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 this is no PDF")
+    http("POST", "/api/v1/folders", {"path": str(folder), "tags": ["garden"]})
     yield engine
     engine.stop()
 
@@ -61,7 +66,7 @@ def test_nothing_keeps_people_out(filled: EngineProcess, open_tab: OpenTab, path
     assert tab.violations() == []
 
 
-@pytest.mark.parametrize("path", ["/", "/documents", "/jobs", "/tags", "/duplicates", "/?q=nothing", "/d/99"])
+@pytest.mark.parametrize("path", ["/", "/documents", "/jobs", "/tags", "/duplicates", "/trash", "/?q=nothing", "/d/99"])
 def test_nothing_keeps_people_out_of_an_empty_one(empty: EngineProcess, open_tab: OpenTab, path: str) -> None:
     tab = open_tab(empty.url)
     settled(tab, path)

@@ -48,7 +48,37 @@ def test_selected_documents_get_a_tag_and_are_deleted_after_a_question(http: Htt
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Delete 1 document").click()
     expect(page.get_by_role("link", name="Shelf number 1")).to_have_count(0)
+    page.get_by_role("button", name="Show the trash").click()
+    expect(page.get_by_role("button", name="Restore: Shelf number 1 of the cellar")).to_be_visible()
     assert http("GET", "/api/v1/status").json["documents"]["total"] == 4
+
+
+def test_a_deletion_is_undone_at_once_or_from_the_trash(http: Http, show: Any) -> None:
+    note = http.add_note("The lamp on the stairs", source_path="/lamp.md")
+    page = show(f"/d/{note}")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="The lamp on the stairs", level=1)).to_be_visible()
+
+    http("DELETE", f"/api/v1/documents/{note}")
+    other = http.add_note("Another lamp", source_path="/lamp.md")
+    page.get_by_role("link", name="Trash", exact=True).first.click()
+    page.get_by_role("button", name="Restore: The lamp on the stairs").click()
+    expect(page.get_by_role("dialog")).to_contain_text(f"Document {other} has the source path")
+    page.get_by_role("dialog").get_by_role("button", name="Restore without its path").click()
+    expect(page.get_by_role("heading", name="The trash is empty")).to_be_visible()
+    assert http("GET", f"/api/v1/documents/{note}").json["source_path"] is None
+
+    for id_ in (note, other, http.add_note("A third lamp")):
+        http("DELETE", f"/api/v1/documents/{id_}")
+    page.get_by_role("button", name="Delete for good: A third lamp").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_role("button", name=re.compile("^Restore"))).to_have_count(2)
+    page.get_by_role("button", name="Empty the trash").click()
+    page.get_by_role("dialog").get_by_role("button", name="Empty the trash").click()
+    expect(page.get_by_role("heading", name="The trash is empty")).to_be_visible()
+    assert http("GET", "/api/v1/trash").json["total"] == 0
 
 
 def test_all_that_match_are_changed_beyond_the_page_that_is_shown(http: Http, show: Any) -> None:

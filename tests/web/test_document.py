@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from made import encoded, pdf, picture, xlsx
+from made import archive, encoded, pdf, picture, xlsx
 from support import Http, StartEngine
 
 from .conftest import OpenTab, Tab
@@ -43,6 +43,18 @@ def test_a_passage_of_a_pdf_is_boxed_on_its_page(http: Http, tab: Tab) -> None:
     sheet = page.locator(".sheet").bounding_box()
     assert sheet["y"] < box.bounding_box()["y"] < sheet["y"] + sheet["height"] / 4
     expect(page.get_by_text("of 2", exact=True)).to_be_visible()
+
+
+def test_links_lead_from_document_to_document(http: Http, tab: Tab) -> None:
+    http.add_note("It is reached from elsewhere", title="Quernmoor")
+    source = added(http, "wolds.md", b"# Wolds\n\nSee [[Quernmoor#Mills|the mills]] and [[Nowhere at all]].")
+    page = tab.open(f"/d/{source}")
+    page.get_by_text("Links to (2)").click()
+    expect(page.get_by_text("Nowhere at all is not here")).to_be_visible()
+    assert tab.violations() == []
+    page.get_by_role("link", name="Quernmoor").click()
+    page.get_by_text("Linked from (1)").click()
+    expect(page.get_by_role("link", name="Wolds")).to_be_visible()
 
 
 def test_pages_turn_by_key_and_by_number_and_lead_back_to_the_passage(http: Http, tab: Tab) -> None:
@@ -324,3 +336,15 @@ def test_every_section_is_open_to_all_and_fits_a_narrow_window(
             expect(page.get_by_text("Loading…")).to_have_count(0)
             assert tab.violations() == [], show
             assert page.evaluate("document.documentElement.scrollWidth") <= 320, (document, show)
+
+
+def test_members_of_an_archive_lead_to_their_documents_and_back(http: Http, tab: Tab) -> None:
+    parent = added(
+        http, "letters.zip", archive({"letters/one.txt": "Pellinore one", "letters/two.txt": "Pellinore two"})
+    )
+    page = tab.open(f"/d/{parent}")
+    page.get_by_role("link", name="letters/two.txt").click()
+    expect(page.get_by_role("heading", name="two.txt")).to_be_visible()
+    expect(page.get_by_text("letters/two.txt", exact=True)).to_be_visible()
+    page.get_by_role("link", name=f"Found in document {parent}:").click()
+    expect(page.get_by_role("heading", name="letters.zip")).to_be_visible()

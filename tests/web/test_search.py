@@ -40,6 +40,22 @@ def test_a_filter_that_hides_everything_goes_away_with_one_click(http: Http, tab
     assert "tag" not in page.url
 
 
+def test_a_path_and_a_day_narrow_the_results(http: Http, tab: Tab) -> None:
+    for place in ("/quuzel/in/a.md", "/quuzel/out/b.md"):
+        http.add_note(f"Quuzelfish swim at {place}", source_path=place)
+    page = tab.open("/?q=quuzelfish&mode=fts")
+    expect(page.locator(".result")).to_have_count(2)
+    page.get_by_text("Path and dates").click()
+    page.get_by_label("From (a folder ends with /)").fill("/quuzel/in/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".result")).to_have_count(1)
+    page.get_by_label("Added before").fill("2001-01-01")
+    page.keyboard.press("Tab")
+    expect(page.locator(".result")).to_have_count(0)
+    page.get_by_role("link", name="Search without before 2001-01-01").click()
+    expect(page.locator(".result")).to_have_count(1)
+
+
 def test_an_older_answer_never_replaces_a_newer_one(http: Http, tab: Tab) -> None:
     http.add_note("Snorvel pumps need oil.", tags=["snorvel"])
     http.add_note("Brindlemark pumps need grease.", tags=["snorvel"])

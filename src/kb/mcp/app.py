@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Scope
 
 from kb import __version__
-from kb.client.endpoint import Endpoint
+from kb.client.engines import Engines
 from kb.core.errors import KBError, MethodNotAllowed, NotFound
 from kb.core.settings import Settings
 from kb.http.access import Gate
@@ -35,7 +35,7 @@ SWEEP_SECONDS = 15
 
 
 def create_app(settings: Settings) -> Guard:
-    client = Client(Endpoint.of(settings))
+    client = Client(Engines.of(settings))
     uploads = Uploads(settings.mcp_upload_seconds)
     served: list[StreamableHttp] = []
     every_session: list[Sessions] = []

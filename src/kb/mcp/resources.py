@@ -73,7 +73,7 @@ class Resources:
         except KBError as error:
             raise wire_error(SERVER_ERROR, error.message, error.code) from error
         uri = TEMPLATE.format(id=found[1])
-        link = f"{self._client.engine.url}{API}/documents/{found[1]}/original"
+        link = f"{self._client.url}{API}/documents/{found[1]}/original"
         return ReadResourceResult(
             contents=[
                 TextResourceContents(uri=uri, mime_type="text/plain", text=text),

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kb.core.searches import Mode
 from kb.core.types import Json
-from kb.core.values import DocType, JobStatus, Mode
+from kb.core.values import DocType, JobStatus
 from kb.core.wire import absent
 from kb.mcp.uploads.staging import MAX_CHUNK_INDEX
 
@@ -23,6 +24,12 @@ MaxTokens = Annotated[
     int | None,
     Field(ge=1, le=100_000, description="Budget for the returned text. By default the answer is kept short."),
 ]
+PathFilter = Annotated[
+    str | None,
+    Field(min_length=1, description="Only what came from this path; a folder ends with / and means all in it."),
+]
+CreatedAfter = Annotated[str | None, Field(description="Only documents created then or later, such as 2026-01-31.")]
+CreatedBefore = Annotated[str | None, Field(description="Only documents created before that time.")]
 NoteText = Annotated[str, Field(min_length=1, description="The note, up to 1 MB. Markdown is welcome.")]
 Title = Annotated[str | None, Field(max_length=500, description="Title; by default the note's first line.")]
 Filename = Annotated[str, Field(min_length=1, max_length=255, description="File name with its extension.")]

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from kb.core.errors import InvalidRequest, KBError, Unavailable
 from kb.core.metadata import fitted
+from kb.core.searches import SearchAnswer
 from kb.core.status import Status
 from kb.core.types import Json
-from kb.core.values import Accepted, Document, DocumentList, Job, JobList, SearchAnswer
+from kb.core.values import Accepted, Document, DocumentList, Job, JobList
 from kb.core.wire import wire
 from kb.http.guard import UPLOADS
 from kb.mcp.budget import BYTES_PER_TOKEN, compact, estimated_tokens, fitting
@@ -43,13 +44,18 @@ class Kb(Contract):
         fts_only: arg.FtsOnly = False,
         min_score: arg.MinScore = 0.0,
         max_tokens: arg.MaxTokens = None,
+        source_path: arg.PathFilter = None,
+        created_after: arg.CreatedAfter = None,
+        created_before: arg.CreatedBefore = None,
     ) -> Annotated[Json, Shape(SearchAnswer, arg.ErrorField, without=("facets",))]:
         """Find passages in documents and notes by meaning and by keywords.
 
         Use it before answering from memory and before adding a note. Returns passages, best first, each with text,
-        score (0..1), chunk_id, document_id, title, tags, metadata and an anchor (page, slide, sheet, heading) to cite;
-        an anchor with metadata: true says that the passage is the document's metadata, not its text. The same passage
-        in several places is one result; `also_in` names the others. An empty result says why in `notice`.
+        score (0..1: how sure the search is), chunk_id, document_id, title, tags, metadata and an anchor (page, slide,
+        sheet, heading) to cite; an anchor with metadata: true says that the passage is the document's metadata, not its
+        text. The same passage in several places is one result; `also_in` names the others. An empty result says why in
+        `notice`, and so does one whose best passage hardly fits, or whose words were corrected. A question also finds
+        documents in other languages, less surely than in its own.
 
         For a complex question, expand it into 2-3 variant phrasings, call this tool once for each, and merge the
         results by chunk_id. For precision, rerank the merged passages with your own judgement before you answer.
@@ -66,6 +72,9 @@ class Kb(Contract):
             fts_only=fts_only or None,
             min_score=min_score,
             max_tokens=max_tokens,
+            source_path=source_path,
+            created_after=created_after,
+            created_before=created_before,
         )
         return answer if max_tokens else _short(answer)
 

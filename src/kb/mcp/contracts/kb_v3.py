@@ -10,8 +10,9 @@ import anyio
 from pydantic import Field
 
 from kb.core.errors import InvalidRequest
+from kb.core.searches import SearchAnswer
 from kb.core.types import Json
-from kb.core.values import Accepted, Document, DocumentList, SearchAnswer
+from kb.core.values import Accepted, Document, DocumentList
 from kb.mcp.contracts import arguments as arg
 from kb.mcp.contracts.kb import Kb
 from kb.mcp.tools import Caller, Shape, tool, tools_of
@@ -46,11 +47,24 @@ class KbV3(Kb):
         fts_only: arg.FtsOnly = False,
         min_score: arg.MinScore = 0.0,
         max_tokens: arg.MaxTokens = None,
+        source_path: arg.PathFilter = None,
+        created_after: arg.CreatedAfter = None,
+        created_before: arg.CreatedBefore = None,
         collection: Within = None,
     ) -> Annotated[Json, Shape(SearchAnswer, arg.ErrorField, without=("facets",))]:
         within = [] if collection is None else [self._tag(collection)]
         answer = await super().kb_search(
-            query, top, [*(tags or []), *within], doc_type, mode, fts_only, min_score, max_tokens
+            query,
+            top,
+            [*(tags or []), *within],
+            doc_type,
+            mode,
+            fts_only,
+            min_score,
+            max_tokens,
+            source_path,
+            created_after,
+            created_before,
         )
         return answer | {"results": [shown(result) for result in answer["results"]]}
 

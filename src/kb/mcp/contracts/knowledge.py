@@ -133,7 +133,10 @@ class Knowledge(Contract):
         document_id: Annotated[str, Field(min_length=1, description="ID of the document to remove, a uuid.")],
         confirm: Annotated[bool, Field(description="Must be true; otherwise only what would go is shown.")] = False,
     ) -> Annotated[Json, Shape(shapes.RemoveAnswer, shapes.Failure, required=ALWAYS)]:
-        """Remove a specific document from the knowledge base, for good. Without confirm=true nothing is removed."""
+        """Remove a specific document from the knowledge base. Without confirm=true nothing is removed.
+
+        Its owner can bring it back from the trash for some days.
+        """
         try:
             if not is_uuid(document_id):
                 raise NotFound("ids are uuids")

@@ -1,12 +1,13 @@
 // What happens in the engine, as it happens: one stream of events for all tabs, read with fetch because it needs the key.
 
 import { PREFIX, online } from "./api.js";
-import { useEffect } from "./html.js";
+import { useEffect, useRef } from "./html.js";
 import { keyHeaders, locked } from "./key.js";
 
 const listeners = new Set();
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
+const CALM = 1000; // ms between two reloads while documents come in
 
 /** Call `listener(kind, {id, action})` for each event; kind "reset" means that some may have been missed. */
 export function onEvents(listener) {
@@ -16,6 +17,19 @@ export function onEvents(listener) {
 
 /** The same while a component is shown. */
 export const useEvents = (listener, deps = []) => useEffect(() => onEvents(listener), deps);
+
+/** Reload when documents change, but not more often than a person can follow. */
+export function useCalmReload(reload) {
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEvents((kind) => {
+    if (kind === "job" || timer.current) return;
+    timer.current = setTimeout(() => {
+      timer.current = 0;
+      reload();
+    }, CALM);
+  });
+}
 
 const tell = (kind, data) => listeners.forEach((listener) => listener(kind, data));
 

@@ -38,12 +38,12 @@ export function duration(seconds) {
 }
 
 export const WORKBOOKS = new Set(["xlsx", "ods", "xls", "xlsb"]); // they have sheets of cells
-const PLACES = ["member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol"]; // the outermost first
+const PLACES = ["member", "message", "page", "slide", "sheet", "chapter", "cell", "rows", "symbol", "picture"]; // the outermost first
 
 /** Where a passage stands, in words: page 3, sheet Costs, cell 7, the heading path below the title. */
 export function place(anchor = {}, title = "") {
   const parts = PLACES.filter((part) => anchor[part]).map((part) => `${part} ${anchor[part]}`);
-  let heading = anchor.heading ?? "";
+  let heading = anchor.symbol ? "" : (anchor.heading ?? ""); // a symbol names more than its heading
   if (heading === title) heading = "";
   if (heading.startsWith(`${title} > `)) heading = heading.slice(title.length + 3);
   if (heading) parts.push(heading.replaceAll(" > ", " › "));

@@ -16,11 +16,13 @@ import { ConnectView } from "./views/connect.js";
 import { DocumentView } from "./views/document.js";
 import { DocumentsView } from "./views/documents.js";
 import { DuplicatesView } from "./views/duplicates.js";
+import { FoldersView } from "./views/folders.js";
 import { JobsView } from "./views/jobs.js";
 import { NoteView } from "./views/note.js";
 import { SearchView } from "./views/search.js";
 import { SystemView } from "./views/system.js";
 import { TagsView } from "./views/tags.js";
+import { TrashView } from "./views/trash.js";
 
 const VIEWS = [
   [/^\/$/, SearchView],
@@ -29,6 +31,8 @@ const VIEWS = [
   [/^\/documents$/, DocumentsView],
   [/^\/tags$/, TagsView],
   [/^\/duplicates$/, DuplicatesView],
+  [/^\/folders$/, FoldersView],
+  [/^\/trash$/, TrashView],
   [/^\/jobs$/, JobsView],
   [/^\/system$/, SystemView],
   [/^\/connect$/, ConnectView],

@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
+import { navigate } from "../router.js";
 import { text } from "../strings.js";
 import { jobEnd } from "../wait.js";
 import { confirm } from "./dialog.js";
@@ -17,13 +18,13 @@ export function Bulk({ selected, total, narrowed, clear, done }) {
   useEffect(() => setAll(false), [selected]);
   if (!selected.size) return null;
   const number = all ? total : selected.size;
-  const change = async (what, told) => {
+  const change = async (what, told, offer) => {
     setBusy(true);
     try {
       const which = all ? await everyOne(narrowed) : { ids: [...selected.keys()] };
       const { job_id } = await post("/documents/bulk", { ...which, expected_count: number, ...what });
       await jobEnd(job_id);
-      say(told);
+      say(told, "done", offer);
       setTag("");
       done();
     } catch (error) {
@@ -34,7 +35,7 @@ export function Bulk({ selected, total, narrowed, clear, done }) {
   };
   const remove = async () => {
     const asked = { title: text.deleteMany(number), message: text.deleteManyHint, action: text.deleteMany(number) };
-    if (await confirm(asked)) change({ delete: true }, text.deleted(number));
+    if (await confirm(asked)) change({ delete: true }, text.deleted(number), { label: text.trash.show, act: () => navigate("/trash") });
   };
   return html`<div class="bulk card" role="group" aria-label=${text.selection}>
     <strong role="status">${text.selectedOf(number)}</strong>
@@ -49,11 +50,11 @@ export function Bulk({ selected, total, narrowed, clear, done }) {
 }
 
 /** All that match: by the filter where the engine can repeat it, else by their ids. */
-async function everyOne({ q, state, tag, doc_type }) {
-  if (!q && !state) return { filter: { ...(tag.length && { tag }), ...(doc_type && { doc_type }) } };
+async function everyOne({ q, state, tag, doc_type, ...typed }) {
+  if (!q && !state) return { filter: { ...(tag.length && { tag }), ...(doc_type && { doc_type }), ...typed } };
   const ids = [];
   for (;;) {
-    const { documents, total } = await get("/documents", { view: "summary", q, state, tag, doc_type, limit: STEP, offset: ids.length });
+    const { documents, total } = await get("/documents", { view: "summary", q, state, tag, doc_type, ...typed, limit: STEP, offset: ids.length });
     ids.push(...documents.map((document) => document.id));
     if (ids.length >= total || !documents.length) return { ids };
   }

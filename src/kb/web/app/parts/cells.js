@@ -77,6 +77,6 @@ function Table({ table, cited, passage }) {
 
 async function sheetNames(document, signal) {
   const { ledger } = await get(`/documents/${document.id}/ledger`, {}, { signal });
-  const found = ledger.map(({ part }) => /^sheet (.*?)(?:, hidden text)?$/.exec(part)?.[1]).filter(Boolean);
+  const found = ledger.map(({ part }) => /^sheet (.*?)(?:, hidden text|, picture \d+|, pictures)?$/.exec(part)?.[1]).filter(Boolean);
   return [...new Set(found)];
 }

@@ -7,7 +7,9 @@ import { documentUrl, navigate } from "../router.js";
 import { text } from "../strings.js";
 import { confirm } from "./dialog.js";
 import { Time, TypeBadge } from "./labels.js";
+import { Links } from "./links.js";
 import { citation } from "./result.js";
+import { restore } from "./restore.js";
 import { TagEditor } from "./tag_editor.js";
 import { complain, copy, say } from "./toast.js";
 
@@ -15,6 +17,7 @@ export function DocumentHead({ document, anchor = {}, actions, onChange }) {
   return html`<header class="head">
     <h1 dir="auto">${document.title}</h1>
     ${document.source_path && html`<p class="path muted" dir="auto">${document.source_path}</p>`}
+    ${document.parent && html`<p class="path muted"><a href=${documentUrl(document.parent)}>${text.doc.foundIn(document.parent)}</a> <span dir="auto">${document.member}</span></p>`}
     <p class="facts">
       <${TypeBadge} type=${document.doc_type} />
       <span>${text.doc.added} <${Time} at=${document.created_at} /></span>
@@ -26,6 +29,7 @@ export function DocumentHead({ document, anchor = {}, actions, onChange }) {
     </p>
     <${TagEditor} document=${document} onChange=${onChange} />
     <${Metadata} metadata=${document.metadata ?? {}} />
+    <${Links} document=${document} />
     <div class="row toolbar">
       ${actions}
       <button onClick=${() => downloadOriginal(document)}>${text.doc.download}</button>
@@ -59,8 +63,9 @@ async function deleteDocument(document) {
   });
   if (!agreed) return;
   try {
-    await remove(`/documents/${document.id}`);
-    say(text.doc.deleted(document.title));
+    const { expires_at } = await remove(`/documents/${document.id}`);
+    const undo = async () => (await restore(document)) && navigate(documentUrl(document.id));
+    say(text.doc.deleted(document.title), "done", expires_at && { label: text.undo, act: undo });
     navigate("/");
   } catch (error) {
     complain(error);

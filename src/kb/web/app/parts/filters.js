@@ -1,11 +1,12 @@
-// The filters of a search: type, tag, month and mode, with the number of documents that each would show.
+// The filters of a search: mode, type, tag and month with the number of documents that each would show, path and dates.
 
 import { count } from "../format.js";
 import { html } from "../html.js";
 import { navigate } from "../router.js";
 import { text } from "../strings.js";
+import { PathAndDates, TYPED } from "./path_and_dates.js";
 
-const NAMES = ["type", "tag", "month"];
+const NAMES = ["type", "tag", "month", ...TYPED];
 const MOST_TAGS = 12;
 const MOST_MONTHS = 6;
 
@@ -16,7 +17,7 @@ export const activeFilters = (query) =>
 /** The address without these filters. */
 export function without(query, filters) {
   const next = new URLSearchParams(query);
-  for (const { name, value } of filters) next.delete(name, value);
+  for (const { name, value } of filters) next.delete(name, value); // without a value: whatever it is
   return `/?${next}`;
 }
 
@@ -56,5 +57,6 @@ export function Filters({ query, facets }) {
     ${group("type", text.type, offered("type", 8, byCount))}
     ${group("tag", text.tags, offered("tag", MOST_TAGS, byCount))}
     ${group("month", text.month, offered("month", MOST_MONTHS, newest))}
+    <${PathAndDates} query=${query} set=${(name, value) => navigate(value ? withValue(query, name, value) : without(query, [{ name }]))} />
   </div>`;
 }

@@ -15,7 +15,7 @@ export function Original({ document, page, cited, at, go }) {
   const step = (by) => may(page + by) && go(page + by);
   useKeys({ "[": () => step(-1), "]": () => step(1) }, [page, total]);
   return html`<section class="original">
-    ${document.doc_type === "pdf" && html`<${PageField} page=${page} total=${total} step=${step} go=${(next) => may(next) && go(next)} />`}
+    ${(document.doc_type === "pdf" || total > 1) && html`<${PageField} page=${page} total=${total} step=${step} go=${(next) => may(next) && go(next)} />`}
     ${at && page !== cited && html`<p><button class="quiet" onClick=${() => go(cited)}>${text.doc.toPassage(cited)}</button></p>`}
     <${PagePicture}
       id=${document.id}
@@ -48,7 +48,7 @@ function PageField({ page, total, step, go }) {
 
 /** The number of pages: the last part of the ledger names the last page. */
 async function pageCount(document, signal) {
-  if (document.doc_type === "image") return 1;
+  if (document.doc_type === "image" && document.media_type !== "image/tiff") return 1;
   const parts = Object.values(document.ledger_counts).reduce((sum, number) => sum + number, 0);
   if (!parts) return undefined;
   const { ledger } = await get(`/documents/${document.id}/ledger`, { limit: 1, offset: parts - 1 }, { signal });

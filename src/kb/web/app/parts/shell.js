@@ -17,6 +17,8 @@ const VIEWS = [
   ["/documents", text.documents],
   ["/tags", text.tags],
   ["/duplicates", text.duplicates],
+  ["/folders", text.folders.name],
+  ["/trash", text.trash.name],
   ["/jobs", text.jobs],
   ["/n/new", text.newNote],
   ["/system", text.system],

@@ -5,12 +5,14 @@ import { html, signal } from "../html.js";
 import { text } from "../strings.js";
 
 const SHOWN_FOR = 5000;
+const OFFERED_FOR = 20000; // when there is something to choose
 const shown = signal([]);
 
-export function say(message, kind = "done") {
-  const own = { message, kind };
+/** `offer`: {label, act}, a button beside the message. */
+export function say(message, kind = "done", offer) {
+  const own = { message, kind, offer };
   shown.value = [...shown.value, own].slice(-4);
-  if (kind !== "error") setTimeout(() => hide(own), SHOWN_FOR);
+  if (kind !== "error") setTimeout(() => hide(own), offer ? OFFERED_FOR : SHOWN_FOR);
 }
 
 /** Show a failure that has no better place. */
@@ -35,6 +37,7 @@ export function Toasts() {
     ${shown.value.map(
       (toast) => html`<div class="toast ${toast.kind}">
         <span dir="auto">${toast.message}</span>
+        ${toast.offer && html`<button class="quiet" onClick=${() => (hide(toast), toast.offer.act())}>${toast.offer.label}</button>`}
         <button class="quiet" aria-label=${text.close} onClick=${() => hide(toast)}>×</button>
       </div>`,
     )}

@@ -11,6 +11,7 @@ import { Cells } from "../parts/cells.js";
 import { DocumentHead, downloadOriginal } from "../parts/document_head.js";
 import { History } from "../parts/history.js";
 import { Ledger } from "../parts/ledger.js";
+import { CONTAINERS, Members } from "../parts/members.js";
 import { Original } from "../parts/original.js";
 import { hasPages } from "../parts/page_picture.js";
 import { passageAt, Passages } from "../parts/passages.js";
@@ -35,12 +36,13 @@ export function DocumentView({ id }) {
 function Missing() {
   return html`<div class="empty" role="alert">
     <h1>${text.doc.missing}</h1>
-    <p>${text.doc.missingHint} <a href="/">${text.search}</a></p>
+    <p>${text.doc.missingHint} <a href="/trash">${text.trash.name}</a>, <a href="/">${text.search}</a></p>
   </div>`;
 }
 
 const sectionsOf = (type) => [
   ...(hasPages(type) ? ["original"] : WORKBOOKS.has(type) ? ["cells"] : []),
+  ...(CONTAINERS.has(type) ? ["members"] : []),
   ...["text", "passages", "ledger"],
   ...(type === "note" ? ["versions"] : []),
 ];
@@ -63,7 +65,9 @@ function Sections({ document, onChange }) {
   const cited = Number.parseInt(query.get("cited"), 10) || page;
   const first = Math.max(0, Number.parseInt(query.get("from"), 10) || 0);
   const sections = sectionsOf(type);
-  const section = sections.includes(query.get("show")) ? query.get("show") : sections[0];
+  // A citation of a mail stands in its text.
+  const usual = at && CONTAINERS.has(type) ? "text" : sections[0];
+  const section = sections.includes(query.get("show")) ? query.get("show") : usual;
   const anchor = { ...at, page: type === "pdf" && (given || at) ? page : undefined, sheet: query.get("sheet") ?? undefined };
   const address = (changes) => {
     const next = new URLSearchParams(query);
@@ -87,6 +91,7 @@ function Sections({ document, onChange }) {
         ? html`<${Loaded} load=${passage}>${() => null}<//>`
         : html`<${Original} document=${document} page=${page} cited=${cited} at=${at} go=${(next) => navigate(address({ page: next, ...(at && { cited }) }), { replace: true })} />`,
     cells: () => html`<${Loaded} load=${passage}>${(found) => html`<${Cells} document=${document} passage=${found} sheet=${anchor.sheet} />`}<//>`,
+    members: () => html`<${Members} document=${document} first=${first} to=${(from) => address({ show: "members", from })} />`,
     text: () => html`<${TextWindow} document=${document} at=${at} />`,
     passages: () => html`<${Passages} document=${document} question=${query.get("q") ?? ""} first=${first} to=${(from) => address({ from })} />`,
     ledger: () => html`<${Ledger} document=${document} state=${query.get("state") ?? ""} first=${first} to=${(state, from) => address({ state, from })} />`,

@@ -2,9 +2,9 @@
 
 import { get } from "../api.js";
 import { useChosen } from "../chosen.js";
-import { useEvents } from "../events.js";
+import { useCalmReload } from "../events.js";
 import { plural, size } from "../format.js";
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { useKeys } from "../keys.js";
 import { useLoad } from "../load.js";
 import { documentUrl, navigate, route, useTitle } from "../router.js";
@@ -12,10 +12,10 @@ import { text } from "../strings.js";
 import { Bulk } from "../parts/bulk.js";
 import { Prose, TagLinks, Time, TypeBadge } from "../parts/labels.js";
 import { Pager } from "../parts/pager.js";
+import { PathAndDates, typedFilters } from "../parts/path_and_dates.js";
 import { Empty, Loaded } from "../parts/states.js";
 
 const ROWS = 100;
-const CALM = 1000; // ms between two reloads while documents come in
 const COLUMNS = [
   ["filename", text.title],
   ["size", text.size],
@@ -30,6 +30,7 @@ export function DocumentsView() {
     tag: query.getAll("tag"),
     doc_type: query.get("type") ?? undefined,
     state: query.get("state") ?? undefined,
+    ...typedFilters(query),
   };
   const order = { sort: query.get("sort") ?? "recent", order: query.get("order") ?? undefined };
   const offset = Number(query.get("from") ?? 0) || 0;
@@ -93,19 +94,6 @@ export function DocumentsView() {
     <//>`;
 }
 
-/** Reload when documents change, but not more often than a person can follow. */
-function useCalmReload(reload) {
-  const timer = useRef(0);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  useEvents((kind) => {
-    if (kind === "job" || timer.current) return;
-    timer.current = setTimeout(() => {
-      timer.current = 0;
-      reload();
-    }, CALM);
-  });
-}
-
 /** The address with these parameters; undefined removes one. */
 function changed(query, parameters) {
   const next = new URLSearchParams(query);
@@ -131,6 +119,7 @@ function Narrow({ query }) {
       <input type="checkbox" checked=${query.get("state") === "failed"} onChange=${(change) => go({ state: change.target.checked ? "failed" : "" })} />
       ${text.onlyFailed}
     </label>
+    <${PathAndDates} query=${query} set=${(name, value) => go({ [name]: value })} />
     ${query.getAll("tag").map(
       (tag) => html`<a class="chip on" href=${withoutTag(query, tag)} aria-label="${text.remove} ${tag}"><span dir="auto">${tag}</span> <span aria-hidden="true">×</span></a>`,
     )}

@@ -9,6 +9,7 @@ import { documentUrl, navigate, route, useTitle } from "../router.js";
 import { text } from "../strings.js";
 import { Filters, activeFilters, withValue, without } from "../parts/filters.js";
 import { Home } from "../parts/home.js";
+import { typedFilters } from "../parts/path_and_dates.js";
 import { Preview } from "../parts/preview.js";
 import { Result } from "../parts/result.js";
 import { Loaded } from "../parts/states.js";
@@ -77,6 +78,7 @@ function body(query, question) {
     tags: query.getAll("tag"),
     ...(query.get("type") && { doc_type: query.get("type") }),
     ...(month && { created_after: `${month}-01`, created_before: nextMonth(month) }),
+    ...typedFilters(query),
   };
 }
 
