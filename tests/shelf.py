@@ -7,7 +7,7 @@ from kb.store.chunks import NewChunk
 from kb.store.documents import Content
 
 
-def chunk(index: int, text: str, vector: Vector) -> NewChunk:
+def chunk(index: int, text: str, vector: Vector, static: str | None = None) -> NewChunk:
     return NewChunk(
         index=index,
         text=text,
@@ -16,6 +16,7 @@ def chunk(index: int, text: str, vector: Vector) -> NewChunk:
         heading_terms=[],
         body_terms=terms.index_terms(text),
         vector=vector,
+        static_vector=static,
     )
 
 

@@ -1,5 +1,6 @@
 """Real servers in processes of their own, a plain HTTP client for them; and what the threads of this one did."""
 
+import hashlib
 import json
 import os
 import re
@@ -9,13 +10,19 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kb.core.settings import Settings
+from kb.index import terms
+from kb.store.open import Store, open_store
+
 Value = TypeVar("Value")
 
+TEST_DATABASE_URL = "TEST_DATABASE_URL"  # of the PostgreSQL server that engines of tests use; unset: SQLite
 ADDRESS = re.compile(rb"listens on (http://\S+)")
 
 
@@ -88,14 +95,16 @@ def eventually(condition: Callable[[], Value], seconds: float = 60) -> Value:
 
 
 class KbProcess:
-    """A command of kb that serves, in a process of its own."""
+    """A command of kb that serves, in a process of its own. `program` starts the interpreter."""
+
+    program: tuple[str, ...] = ()
 
     def __init__(self, command: str, log: Path, arguments: Sequence[str] = (), **settings: str) -> None:
         self.log = log
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")} | settings
         with self.log.open("wb") as stream:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kb.cli.main", command, *arguments],
+                [*self.program, sys.executable, "-m", "kb.cli.main", command, *arguments],
                 stdout=stream,
                 stderr=stream,
                 env=environment,
@@ -118,12 +127,40 @@ class KbProcess:
         return self.process.wait(30)
 
 
+def database_of(data_dir: Path) -> dict[str, str]:
+    """Settings of the database that belongs to a data folder: none, or a schema of the tests' PostgreSQL server."""
+    url = os.environ.get(TEST_DATABASE_URL)
+    name = f"t{hashlib.sha256(str(data_dir).encode()).hexdigest()[:20]}"
+    return {"KB_DATABASE_URL": url, "KB_NAME": name} if url else {}
+
+
+def settings_of(data_dir: Path) -> Settings:
+    """What an engine with this data folder is started with, within the test's own process."""
+    database = database_of(data_dir)
+    return Settings(
+        data_dir=data_dir, port=0, database_url=database.get("KB_DATABASE_URL", ""), name=database.get("KB_NAME", "kb")
+    )
+
+
+@contextmanager
+def stored(data_dir: Path) -> Iterator[Store]:
+    """The store of an engine that is not running, or of none yet."""
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    store = open_store(settings_of(data_dir), terms.index_terms)
+    store.migrate()
+    try:
+        yield store
+    finally:
+        store.database.close()
+
+
 class EngineProcess(KbProcess):
     """`kb serve`."""
 
     def __init__(self, data_dir: Path, arguments: Sequence[str] = (), **settings: str) -> None:
         log = data_dir.parent / f"{data_dir.name}.log"
-        super().__init__("serve", log, arguments, **{"KB_DATA_DIR": str(data_dir), "KB_PORT": "0"} | settings)
+        own = {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0"} | database_of(data_dir)
+        super().__init__("serve", log, arguments, **own | settings)
 
 
 StartEngine = Callable[..., EngineProcess]  # settings by name; the test's own data folder unless another is given

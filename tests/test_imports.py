@@ -11,7 +11,14 @@ from tools.imports import MAY_IMPORT, SOURCE, files, imports_of, internal, packa
 
 STANDARD_LIBRARY_ONLY = {"client", "cli"}
 SQL = re.compile(r"\b(SELECT\s.+\sFROM|SELECT \d|INSERT INTO|UPDATE \w+\s+SET|DELETE FROM|PRAGMA \w)\b", re.DOTALL)
-STANDARD_LIBRARY_ONLY_MODULES = {"kb.core.values", "kb.core.errors", "kb.core.endpoint", "kb.core.settings"}
+STANDARD_LIBRARY_ONLY_MODULES = {
+    "kb.core.values",
+    "kb.core.searches",
+    "kb.core.folders",
+    "kb.core.errors",
+    "kb.core.endpoint",
+    "kb.core.settings",
+}
 
 
 def test_every_package_has_its_place_in_the_rule() -> None:

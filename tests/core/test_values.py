@@ -6,7 +6,8 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass
 import pytest
 
 from kb.core import status, values
-from kb.core.values import EVERYTHING, Accepted, Anchor, Chunk, Filter, Hit, Job, LedgerEntry, SearchAnswer
+from kb.core.searches import EVERYTHING, Filter, Hit, SearchAnswer
+from kb.core.values import Accepted, Anchor, Chunk, Job, LedgerEntry
 from kb.core.wire import wire
 
 NOUNS = [

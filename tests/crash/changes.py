@@ -44,8 +44,17 @@ class Request:
 class Changer(threading.Thread):
     """Keeps some notes of its own in motion; `states` is the truth about each by id."""
 
-    def __init__(self, http: Http, seed: int, count: int, journal: Journal, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        http: Http,
+        seed: int,
+        count: int,
+        journal: Journal,
+        stop: threading.Event,
+        enough: threading.Event | None = None,
+    ) -> None:
         super().__init__(name="changer")
+        self._enough = enough or threading.Event()
         self.states: dict[int, State] = {}
         self.in_doubt = [0, 0]  # requests without an answer that turned out not to have happened, and to have
         self._client = Client(http, stop)
@@ -57,6 +66,8 @@ class Changer(threading.Thread):
     def run(self) -> None:
         try:
             for _ in range(self._count):
+                if self._enough.is_set():
+                    break
                 self._step()
         except Exception as error:  # noqa: BLE001 - as for a writer
             self._journal.wrong(f"the changer gave up: {error!r}")
@@ -105,11 +116,12 @@ class Changer(threading.Thread):
 
     def _change(self, id_: int, request: Request, after: State) -> None:
         """Until it is acknowledged, or is seen to have happened."""
-        before = self.states[id_]
+        before, doubts = self.states[id_], 0
         while True:
             reply = self._client.once(request.method, request.path, request.body)
-            if reply is not None:
+            if reply is not None and (reply.status == 200 or not doubts):
                 break
+            # No answer, or one that refuses what an earlier attempt may have done after all.
             seen = read(self._client.until_answered, id_, after)
             if seen not in (before, after):
                 self._journal.wrong(f"note {id_} is neither as before nor as after {request}: {seen}")
@@ -119,6 +131,7 @@ class Changer(threading.Thread):
                 self.states[id_] = after
                 self._journal.changed()
                 return
+            doubts += 1
         if reply.status != 200:
             self._journal.wrong(f"{reply.status} for {request}: {reply.body!r}")
         self._journal.changed()

@@ -1,18 +1,18 @@
-"""What must be true inside the data folder of an engine that has stopped."""
+"""What must be true inside the store of an engine that has stopped, whichever store it is."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import apsw
-import sqlite_vec
-
+from kb.core.settings import Settings
 from kb.index import terms
+from kb.store.backend import Row, Transaction
+from kb.store.health import fulltext_coverage, vector_coverage
+from kb.store.open import Store, open_store
 
 # Each must give no row.
 NOTHING = {
-    "a row without its partner": "SELECT * FROM pragma_foreign_key_check",
     "a document that was never published": "SELECT id FROM documents WHERE revision = 0",
     "a chunk that is not published": """
         SELECT c.id FROM chunks c LEFT JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
@@ -32,69 +32,66 @@ NOTHING = {
     "a job that did not end": "SELECT id, status FROM jobs WHERE status NOT IN ('completed', 'failed', 'cancelled')",
     "a completed job that still holds what it was about": """
         SELECT id FROM jobs WHERE status = 'completed' AND payload IS NOT NULL""",
-    "a chunk without full text": "SELECT id FROM chunks EXCEPT SELECT rowid FROM chunks_fts",
-    "full text without a chunk": "SELECT rowid FROM chunks_fts EXCEPT SELECT id FROM chunks",
-    "a chunk without a vector": "SELECT id FROM chunks EXCEPT SELECT chunk_id FROM chunks_vec",
-    "a vector without a chunk": "SELECT chunk_id FROM chunks_vec EXCEPT SELECT id FROM chunks",
 }
 CONTENTS = """
-SELECT d.id, d.doc_type, d.content_hash, t.text AS whole, c.text, c.start_at, c.end_at, f.body, c.terms,
-       f.title, f.heading
+SELECT d.id, d.doc_type, d.content_hash, t.text AS whole, c.id AS chunk_id, c.text, c.start_at, c.end_at, c.terms
   FROM documents d JOIN document_texts t ON t.document_id = d.id JOIN chunks c ON c.document_id = d.id
-  JOIN chunks_fts f ON f.rowid = c.id
 """
 ORIGINALS = "SELECT DISTINCT content_hash FROM documents WHERE doc_type <> 'note'"
 
 
-def violations(data_dir: Path) -> Iterator[str]:
-    connection = apsw.Connection(str(data_dir / "kb.db"))
-    connection.enable_load_extension(True)
-    connection.load_extension(sqlite_vec.loadable_path())
+def violations(settings: Settings) -> Iterator[str]:
+    store = open_store(settings, terms.index_terms)
+    store.migrate()
     try:
-        yield from damage(connection)
-        for what, sql in NOTHING.items():
-            if rows := connection.execute(sql).fetchall():
-                yield f"{what}: {rows[:5]} ({len(rows)} in all)"
-        for row in connection.execute(CONTENTS).fetchall():
-            yield from disagreements(row)
-        named = {str(name) for (name,) in connection.execute(ORIGINALS)}
+        yield from map(str, (*store.database.damage(), *store.database.fulltext_damage()))
+        with store.database.read() as tx:
+            yield from wrong_rows(tx)
+            named = set(tx.column(ORIGINALS))
+        yield from misplaced(store, settings.data_dir, named)
     finally:
-        connection.close()
-    yield from misplaced(data_dir, named)
+        store.database.close()
 
 
-def damage(connection: apsw.Connection) -> Iterator[str]:
-    said = connection.execute("SELECT * FROM pragma_integrity_check").fetchall()
-    if said != [("ok",)]:
-        yield f"PRAGMA integrity_check: {said[:5]}"
-    try:
-        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('integrity-check')").fetchall()
-    except apsw.Error as error:
-        yield f"the full text's integrity-check: {error}"
+def wrong_rows(tx: Transaction) -> Iterator[str]:
+    for table in tx.broken_references():
+        yield f"a row of {table} without its partner"
+    for what, rows in (*tx.changed_rows().items(), *tx.lost_rows().items()):
+        yield f"rows of {what} are not as they were written: {rows[:5]}"
+    for what, sql in NOTHING.items():
+        if found := tx.rows(sql):
+            yield f"{what}: {found[:5]} ({len(found)} in all)"
+    for what, coverage in (("full text", fulltext_coverage(tx)), ("vectors", vector_coverage(tx))):
+        if coverage.missing or coverage.stray:
+            yield f"{what} and chunks disagree: {coverage}"
+    contents = tx.rows(CONTENTS)
+    held = dict(tx.fulltext.terms_of([row["chunk_id"] for row in contents]))
+    for row in contents:
+        yield from disagreements(row, held.get(row["chunk_id"], []))
 
 
-def disagreements(row: tuple[Any, ...]) -> Iterator[str]:
-    """A chunk is a piece of its document's text, and the full text holds exactly its terms."""
-    id_, doc_type, content_hash, whole, text, start, end, body, count, title, heading = row
-    if whole[start:end] != text:
+def disagreements(row: Row, held: list[str]) -> Iterator[str]:
+    """A chunk is a piece of its document's text, and the full text holds its terms beside those of the title."""
+    id_, whole, text = row["id"], row["whole"], row["text"]
+    if whole[row["start_at"] : row["end_at"]] != text:
         yield f"a chunk of document {id_} is not what its anchor says: {text[:80]!r}"
-    if doc_type == "note" and hashlib.sha256(whole.encode()).hexdigest() != content_hash:
+    if row["doc_type"] == "note" and hashlib.sha256(whole.encode()).hexdigest() != row["content_hash"]:
         yield f"note {id_} has another text than its hash says"
-    if body != " ".join(terms.index_terms(text)):
-        yield f"the full text of document {id_} is not that of its chunk: {body[:80]!r}"
-    if len(f"{title} {heading} {body}".split()) != count:
-        yield f"a chunk of document {id_} says {count} terms, but has others"
+    if Counter(terms.index_terms(text)) - Counter(held):
+        yield f"the full text of document {id_} lacks terms of its chunk: {held[:10]!r}"
+    if len(held) != row["terms"]:
+        yield f"a chunk of document {id_} says {row['terms']} terms, but has {len(held)}"
 
 
-def misplaced(data_dir: Path, named: set[str]) -> Iterator[str]:
+def misplaced(store: Store, data_dir: Path, named: set[str]) -> Iterator[str]:
     """Originals: each that a document names is there, whole, and no other. Nothing is left in staging."""
-    files = {file.name: file for file in (data_dir / "originals").glob("*/*")}
-    for name in named - files.keys():
-        yield f"the original {name} is gone"
-    for name in files.keys() - named:
-        yield f"the original {name} belongs to nothing"
-    for name, file in files.items():
-        if hashlib.sha256(file.read_bytes()).hexdigest() != name:
+    for name in named:
+        if not store.originals.has(name):
+            yield f"the original {name} is gone"
+        elif not store.originals.is_sound(name):
             yield f"the original {name} holds other bytes"
+    with store.database.write() as tx:
+        for name in store.originals.orphans(tx, named):
+            yield f"the original {name} belongs to nothing"
     for file in (data_dir / "staging").iterdir():
         yield f"left in staging: {file.name}"

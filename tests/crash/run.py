@@ -11,6 +11,7 @@ from crash.changes import Changer
 from crash.plan import plans
 from crash.target import Killer, Target
 from crash.writers import Journal, Writer
+from postgres import PostgresServer
 
 DONE_SECONDS = 1500  # for the writers to be through, kills included
 
@@ -21,6 +22,7 @@ class Outcome:
 
     seed: int
     kills: int
+    outages: int  # of the database server
     requested: int  # distinct additions, repeats, replacements and changes
     journal: Journal
     in_doubt: tuple[int, int]  # changes without an answer: did not happen, happened
@@ -30,7 +32,7 @@ class Outcome:
     def __str__(self) -> str:
         j = self.journal
         lines = [
-            f"seed {self.seed}: {self.kills} kills in {self.seconds:.0f} s",
+            f"seed {self.seed}: {self.kills} kills, {self.outages} outages of the database in {self.seconds:.0f} s",
             f"requests acknowledged    {j.acknowledged} of {self.requested}",
             f"  completed at once      {j.completed}",
             f"  known already          {j.duplicates}",
@@ -42,17 +44,21 @@ class Outcome:
         return "\n".join([*lines, *(f"  {violation[:600]}" for violation in j.violations[:20])])
 
 
-def run(seed: int, kills: int, notes: int, files: int, changes: int) -> Outcome:
+def run(
+    seed: int, kills: int, notes: int, files: int, changes: int, server: PostgresServer | None = None, outages: int = 0
+) -> Outcome:
+    """Kill the engine; if it stores in a server of PostgreSQL, kill that as well, as often as `outages` says."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kb-crash-") as folder:
-        target = Target(Path(folder))
+        target = Target(Path(folder), server.url if server else "")
         try:
-            return trial(target, seed, kills, notes, files, changes, started)
+            killer = Killer(target, seed, kills, server, outages)
+            return trial(target, killer, seed, notes, files, changes, started)
         finally:
             target.kill()
 
 
-def trial(target: Target, seed: int, kills: int, notes: int, files: int, changes: int, started: float) -> Outcome:
+def trial(target: Target, killer: Killer, seed: int, notes: int, files: int, changes: int, started: float) -> Outcome:
     journal = Journal()
     stop = threading.Event()
     steps = plans(seed, notes, files)
@@ -60,7 +66,6 @@ def trial(target: Target, seed: int, kills: int, notes: int, files: int, changes
     threads: list[threading.Thread] = [Writer(target.http, share, journal, stop) for share in steps]
     threads.append(changer)
     journal.total = sum(len(share) for share in steps) + changes
-    killer = Killer(target, seed, kills)
     target.until_ready()
     for thread in threads:
         thread.start()
@@ -77,12 +82,14 @@ def trial(target: Target, seed: int, kills: int, notes: int, files: int, changes
     documents = verify.check(target.http, steps, changer.states, journal)
     if code := target.stop():
         journal.wrong(f"the engine stopped with exit code {code}")
-    for violation in inside.violations(target.data_dir):
+    for violation in inside.violations(target.settings):
         journal.wrong(violation)
     for traceback in target.tracebacks():
         journal.wrong(f"an engine logged a failure: {traceback}")
     in_doubt = (changer.in_doubt[0], changer.in_doubt[1])
-    return Outcome(seed, target.kills, journal.total, journal, in_doubt, documents, time.monotonic() - started)
+    return Outcome(
+        seed, target.kills, killer.outages, journal.total, journal, in_doubt, documents, time.monotonic() - started
+    )
 
 
 def while_writing(killer: Killer, journal: Journal, threads: list[threading.Thread]) -> None:

@@ -53,12 +53,12 @@ def test_an_edit_while_the_new_content_of_its_path_waits_is_not_replaced(http: H
     assert texts == ["the text that was edited in kb", "the text that the path brought"]
 
 
-def test_deleting_a_document_leaves_the_file_to_a_job_that_needs_it(http: Http) -> None:
+def test_purging_a_document_leaves_the_file_to_a_job_that_needs_it(http: Http) -> None:
     data = b"bytes that two paths share"
     first = http.add_file("a.txt", data, [("source_path", "/race/a.txt")]).json["document_id"]
     keep_busy(http, "ibex")
     job_id = http.add_file("b.txt", data, [("source_path", "/race/b.txt")], wait=0).json["job_id"]
-    assert http("DELETE", f"/api/v1/documents/{first}").status == 200
+    assert http("DELETE", f"/api/v1/documents/{first}?purge=true").status == 200
     job = http.ended(job_id)
     assert job["status"] == "completed", job
     assert http("GET", f"/api/v1/documents/{job['document_id']}/original").body == data

@@ -49,16 +49,34 @@ class Journal:
 
 
 class Writer(threading.Thread):
-    def __init__(self, http: Http, steps: list[Addition], journal: Journal, stop: threading.Event) -> None:
+    """Sends the steps, or as many of them as are sent until `enough` is set; `done` are those."""
+
+    def __init__(
+        self,
+        http: Http,
+        steps: list[Addition],
+        journal: Journal,
+        stop: threading.Event,
+        enough: threading.Event | None = None,
+        pause: float = 0,
+    ) -> None:
         super().__init__(name="writer")
+        self._pause = pause  # seconds after each step
+        self.done: list[Addition] = []
+        self._enough = enough or threading.Event()
         self._client = Client(http, stop)
         self._steps = steps
         self._journal = journal
+        self._stopped = stop
 
     def run(self) -> None:
         try:
             for step in self._steps:
+                if self._enough.is_set():
+                    break
+                self.done.append(step)
                 self._add(step)
+                self._stopped.wait(self._pause)
         except Exception as error:  # noqa: BLE001 - a writer that gives up is a finding, not a silent end
             self._journal.wrong(f"a writer gave up: {error!r}")
         self._journal.broke_off(self._client.unanswered)

@@ -13,8 +13,9 @@ from typing import Any
 from damaged.damage import damage
 from kb.api.dependencies import Answer
 from kb.core.errors import KBError
+from kb.core.searches import Filter, Listing, Mode, SearchRequest
 from kb.core.settings import Settings
-from kb.core.values import AddOptions, Filter, Listing, Mode, SearchRequest
+from kb.core.values import AddOptions
 from kb.engine.assembly import RunningEngine
 from kb.engine.engine import Engine
 from kb.index import postings, sign_bits
@@ -69,8 +70,8 @@ def asked(engine: Engine) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "doctor", engine.doctor.examine
     yield "backup", lambda: drained(engine.archives.backup())
     yield "export", lambda: drained(engine.archives.export())
-    yield "delete 1", lambda: engine.catalogue.delete("1")
-    yield "delete 30", lambda: engine.catalogue.delete("30")
+    yield "delete 1", lambda: engine.trash.delete("1")
+    yield "delete 30", lambda: engine.trash.delete("30")
     yield "doctor fix", lambda: engine.doctor.examine(fix=True)
     yield "search again", lambda: engine.search(SearchRequest("boiler"))
     yield "clear", lambda: engine.clear("DELETE ALL")

@@ -1,0 +1,1 @@
+"""Change thousands of files while the engine is killed again and again; compare with an index made from scratch."""
