@@ -1,7 +1,7 @@
 """Compiles the parts of kb that are written in C while the package is built, with a compiler that comes as a wheel.
 
-They are optional: without the compiler, or without their sources, the package has Python only, which does the same
-more slowly.
+They are optional: without the compiler, without their sources, or with KB_BUILD=pure, the package has Python only,
+which does the same more slowly. They are loaded by ctypes, so one wheel fits every version of Python.
 """
 
 import importlib.util
@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,13 +46,19 @@ LIBRARIES = [
 # On x86-64 for every processor that numpy runs on, not for this one only. What needs more is marked in the source, and
 # checked when it is run.
 MACHINE = "-mcpu=x86_64_v2" if X86 else "-mcpu=baseline"
-OPTIONS = [MACHINE, "-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", "-Wall", "-Wextra", "-Werror"]
+# The C library of manylinux2014, older than any that the other wheels need; where it is not glibc, this machine's own.
+GLIBC = "2.17" if platform.libc_ver()[0] == "glibc" else None
+TARGET = ["-target", f"{platform.machine()}-linux-gnu.{GLIBC}"] if GLIBC else []
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+OPTIONS = [*TARGET, MACHINE, "-std=c17", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-s", *WARNINGS]
 
 
 class CompilingHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         for library in LIBRARIES:
             Path(self.root, library.path).unlink(missing_ok=True)  # it may be another machine's
+        if os.environ.get("KB_BUILD") == "pure":
+            return
         wanted = [library for library in LIBRARIES if library.fits and Path(self.root, library.source).exists()]
         if wanted and importlib.util.find_spec("ziglang") is None:
             self.app.display_warning("kb: no compiler (ziglang), so the C parts are left out: numpy does their work.")
@@ -61,7 +68,7 @@ class CompilingHook(BuildHookInterface):
                 self._compile(library, cache)
                 build_data["artifacts"].append(f"/{library.path}")
         if wanted:
-            build_data.update(pure_python=False, infer_tag=True)
+            build_data.update(pure_python=False, tag=f"py3-none-{_platform()}")
 
     def _compile(self, library: Library, cache: str) -> None:
         caches = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
@@ -69,3 +76,10 @@ class CompilingHook(BuildHookInterface):
         subprocess.run(
             [sys.executable, "-m", "ziglang", "cc", *options], cwd=self.root, env=os.environ | caches, check=True
         )
+
+
+def _platform() -> str:
+    """The platform's name in a wheel's tag: what the libraries need, not what this machine has."""
+    if GLIBC:
+        return f"manylinux_{GLIBC.replace('.', '_')}_{platform.machine()}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")

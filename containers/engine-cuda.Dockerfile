@@ -15,6 +15,7 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
     /opt/venv/bin/pip install --quiet --no-deps --no-build-isolation . \
     && /opt/venv/bin/python -m kb.embedding.model install \
+    && /opt/venv/bin/python -m kb.embedding.model install potion-multilingual \
     && /opt/venv/bin/pip uninstall --quiet --yes pip setuptools hatchling editables ziglang \
     && /opt/venv/bin/python -m compileall -q -j 0 /opt/venv/lib
 

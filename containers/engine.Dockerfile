@@ -4,16 +4,20 @@ ARG BASE=python:3.11-slim-bookworm
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /build
-COPY lock/engine.txt lock/
+COPY lock/engine.txt lock/postgres.txt lock/
+# Set to 1 for an engine that can use PostgreSQL.
+ARG POSTGRES=
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
-    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/engine.txt
+    python -m venv /opt/venv && /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/engine.txt \
+    && { [ -z "$POSTGRES" ] || /opt/venv/bin/pip install --quiet --require-hashes --no-deps -r lock/postgres.txt; }
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_bundle,target=/etc/ssl/certs/ca-certificates.crt \
     /opt/venv/bin/pip install --quiet --no-deps --no-build-isolation . \
     && /opt/venv/bin/python -m kb.embedding.model install \
+    && /opt/venv/bin/python -m kb.embedding.model install potion-multilingual \
     && /opt/venv/bin/pip uninstall --quiet --yes pip setuptools hatchling editables ziglang \
     && /opt/venv/bin/python -m compileall -q -j 0 /opt/venv/lib
 
@@ -27,6 +31,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     KB_HOST=0.0.0.0 \
     KB_PORT=8000 \
     KB_DATA_DIR=/data \
+    KB_WATCH_ROOTS=/folders \
     KB_LOG_FORMAT=json
 USER 10001:10001
 VOLUME /data

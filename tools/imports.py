@@ -29,6 +29,8 @@ STARTS = {
     "kb.cli.commands.serve": {"api"},
     "kb.cli.commands.mcp": {"mcp"},
     "kb.cli.commands.archives": {"store"},
+    "kb.cli.commands.migrate": {"engine"},
+    "kb.cli.commands.model": {"embedding"},
 }
 
 

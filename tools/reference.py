@@ -63,8 +63,12 @@ def page(title: str, *parts: str) -> str:
 def settings_page() -> str:
     return page(
         "Settings",
-        "Every setting is an environment variable. An empty one counts as unset; one that cannot be understood is an "
-        "error that names it.",
+        "Every setting is an environment variable, or a line of one file, under the same name: `KB_PORT = 8100`. The "
+        "file is `~/.config/kb/config.toml` (`XDG_CONFIG_HOME` moves it), or the one that `KB_CONFIG` names; it is "
+        "TOML, and a value is a text or a whole number. The environment wins over the file.",
+        "`kb config` shows every setting and where its value comes from; `kb config set KB_PORT 8100` and `kb config "
+        "unset KB_PORT` change the file. An empty value counts as unset; a name or a value that cannot be understood "
+        "is an error that names it, and its line.",
         table(("Name", "Default", "What it does"), [(f"`{s.name}`", s.default, s.help) for s in declared()]),
     )
 
