@@ -27,7 +27,7 @@ from PIL import Image
 from benchmarks.engine import EngineProcess, running_engine
 from benchmarks.report import Section, median, percentile, verdict
 from kb.cli.transport import SocketClient
-from kb.client.endpoint import Endpoint
+from kb.client.engines import Engines
 from kb.core.errors import KBError
 from kb.core.settings import Settings
 from kb.core.types import Json
@@ -227,7 +227,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     chance = random.Random(args.seed)
     every = sorted(args.folder.glob("*/*.pdf"), key=lambda path: path.stat().st_size)
     with tempfile.TemporaryDirectory() as name, running_engine(Path(name) / "data") as engine:
-        client = SocketClient(Endpoint.of(Settings(engine_url=engine.url)))
+        client = SocketClient(Engines.of(Settings(engine_url=engine.url)))
         small = [path for path in every if path.stat().st_size <= SMALL and has_text(path)]
         books = [(Book(engine, document, path, "ok"), path) for path in small if (document := added(client, path))]
         typed = sampled([book for book, _ in books], args.passages, chance)

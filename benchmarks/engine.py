@@ -96,9 +96,10 @@ class KbProcess:
 class EngineProcess(KbProcess):
     """`kb serve`, ready to answer."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, **settings: str) -> None:
         self.data_dir = data_dir
-        super().__init__("serve", data_dir.parent / f"{data_dir.name}.log", KB_DATA_DIR=str(data_dir), KB_PORT="0")
+        own = {"KB_DATA_DIR": str(data_dir), "KB_PORT": "0"} | settings
+        super().__init__("serve", data_dir.parent / f"{data_dir.name}.log", **own)
         try:
             self._until_healthy()
         except BaseException:
@@ -134,8 +135,8 @@ def _has_words_ready(engine: EngineProcess) -> bool:
 
 
 @contextmanager
-def running_engine(data_dir: Path) -> Iterator[EngineProcess]:
-    engine = EngineProcess(data_dir)
+def running_engine(data_dir: Path, **settings: str) -> Iterator[EngineProcess]:
+    engine = EngineProcess(data_dir, **settings)
     try:
         yield engine
     finally:

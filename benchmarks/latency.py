@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.engine import Connection
 from benchmarks.report import Section, median, percentile, verdict
-from kb.core.values import Mode
+from kb.core.searches import Mode
 from kb.embedding.embedder import SentenceEmbedder
 
 GOAL_ABOVE_MS = 10.0

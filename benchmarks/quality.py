@@ -19,8 +19,8 @@ from benchmarks import machine, sets, texts
 from benchmarks.engine import Connection, EngineProcess, fill, running_engine
 from benchmarks.report import Section, verdict, write_page
 from benchmarks.sets import SETS, EvaluationSet, Question
-from kb.cli import measures
-from kb.core.values import Mode
+from kb.core import measures
+from kb.core.searches import Mode
 
 LEGS: tuple[Mode, ...] = ("fts", "vector")
 MODES: tuple[Mode, ...] = (*LEGS, "hybrid")

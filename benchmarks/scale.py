@@ -20,8 +20,8 @@ from benchmarks.latency import Kind, Times
 from benchmarks.pieces import Piece, Run, pieces
 from benchmarks.report import Section, median, percentile, verdict
 from benchmarks.shelf import RememberingEmbedder, Shelf, searcher, shelf
+from kb.core.searches import Filter, SearchRequest
 from kb.core.settings import bundled_model_dir
-from kb.core.values import Filter, SearchRequest
 from kb.embedding.embedder import load
 
 TOP = 10

@@ -9,7 +9,7 @@ from benchmarks.corpus import Vectors
 from benchmarks.engine import EngineProcess, until_read_ahead
 from benchmarks.shelf import RememberingEmbedder, searcher
 from benchmarks.stores.store import TOP, Hits, Store
-from kb.core.values import Filter, SearchRequest
+from kb.core.searches import Filter, SearchRequest
 
 
 class Own(Store):

