@@ -1,5 +1,6 @@
 """A question in one language finds documents in another, by vectors that are made with each passage or after it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from kb.core.settings import MULTILINGUAL_VECTORS, bundled_model_dir
 from kb.embedding.static import DIMENSIONS, StaticEmbedder
 from kb.store import static_vectors
-from support import Http, StartEngine, eventually
+from support import EngineProcess, Http, StartEngine, eventually
 
 NOTES = (
     "The cat sleeps on the sofa all day and hunts mice at night.",
@@ -28,11 +29,14 @@ FOREIGN = (
 
 
 @pytest.fixture(scope="module")
-def notes(engine_url: str) -> Http:
-    http = Http(engine_url)
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    """An engine of its own: which words of a question are known depends on all documents that an engine has."""
+    engine = EngineProcess(tmp_path_factory.mktemp("languages") / "data")
+    http = Http(engine.url)
     for note in NOTES:
         http.add_note(note, tags=["languages"])
-    return http
+    yield http
+    engine.stop()
 
 
 def languages(http: Http) -> Any:
