@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup
 
-.PHONY: containers setup tools dist run test test-postgres browser check lint docs bench eval lock clean crash cluster folders fuzz fuzz-database soak conformance extraction
+# Else every engine that a test starts would compile all of kb anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: containers setup tools dist run test test-engines test-others test-postgres browser check lint docs bench eval lock clean crash cluster folders fuzz fuzz-database soak conformance extraction
 
 # Says what is being done and how long it took; the whole output only when it fails.
 STEP = @$(PYTHON) tools/step.py
@@ -45,8 +48,15 @@ dist: tools
 	$(STEP) "Removing the compiler" -- $(BIN)/pip uninstall --yes ziglang
 	@$(BIN)/python -m tools.dist check
 
+# Two shares side by side, as most tests wait for a server. The order in each is fixed: tests share engines.
 test: tools browser lint
-	$(BIN)/pytest
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-engines test-others
+
+ENGINES := tests/api tests/engine tests/mcp_server
+test-engines:
+	$(BIN)/pytest $(ENGINES)
+test-others:
+	$(BIN)/pytest $(addprefix --ignore=,$(ENGINES))
 
 # Whatever starts engines, with PostgreSQL in place of SQLite; what is about the files of SQLite is left out, and named.
 test-postgres: tools browser
@@ -109,15 +119,20 @@ soak: tools
 conformance: tools
 	$(BIN)/python -m tools.conformance
 
-# Builds both images and drives the stack; without a Docker engine when check-containers is at hand.
+# Builds the images of a stack (STACK=plain, postgres or cluster) and drives it; without a Docker engine when
+# check-containers is at hand.
 CHECK_CONTAINERS ?= $(wildcard ../shared/bin/check-containers)
+STACK ?= plain
 containers: export KB_API_KEY ?= key-of-the-engine
 containers: export KB_MCP_API_KEY ?= key-for-agents
+containers: export KB_REPLICATION_PASSWORD ?= password-of-the-standby
 containers: tools
 ifneq ($(CHECK_CONTAINERS),)
-	$(CHECK_CONTAINERS) . -- $(abspath $(BIN)/python) -m tools.containers
+	@$(BIN)/python -m tools.stacks one-file $(STACK) > compose.trial.yaml
+	$(CHECK_CONTAINERS) . compose.trial.yaml -- $(abspath $(BIN)/python) -m tools.containers $(STACK); code=$$?; rm compose.trial.yaml; exit $$code
 else
-	docker compose up --build -d --wait && $(BIN)/python -m tools.containers; code=$$?; docker compose down -v; exit $$code
+	export COMPOSE_FILE=$$($(BIN)/python -m tools.stacks files $(STACK)); \
+	docker compose up --build -d --wait && $(BIN)/python -m tools.containers $(STACK); code=$$?; docker compose down -v; exit $$code
 endif
 
 # Needs uv (pip install uv). The locks hold for Linux and macOS, Python 3.11 and newer.
