@@ -1,7 +1,7 @@
-"""`make containers`: drive the stack of compose.yaml from outside, as agents and people would.
+"""`make containers`: drive a stack from outside, as agents and people would.
 
-The stack is up when this starts; the keys are those of the environment. Every step prints what it saw; the first that
-fails ends it.
+The stack (`tools/stacks.py`) is up when this starts; the keys are those of the environment. Every step prints what it
+saw; the first that fails ends it.
 """
 
 import base64
@@ -22,6 +22,7 @@ NOTE = "The lighthouse keeper counts the ships at dawn."
 DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg"><text>The harbour chart shows three buoys</text></svg>'
 FILE = b"".join(b"Line %06d of a file that comes in pieces.\n" % number for number in range(2000))
 PIECE = 2**14
+ENGINES = ("engine1", "engine2", "engine3")
 
 
 def docker(*words: str) -> str:
@@ -188,15 +189,56 @@ def containers_are_hardened() -> None:
     assert seen == "[]", seen
 
 
-def sizes() -> None:
-    for image in ("kb-engine", "kb-mcp"):
+def every_engine_has_what_one_wrote() -> None:
+    added = call("kb_addnote", text=NOTE, tags=["harbour"])
+    assert added["status"] == "completed", added
+    for engine in ENGINES:
+        seen = compose("exec", "-T", engine, "kb", "search", NOTE, "--json")
+        assert NOTE in seen, (engine, seen)
+    step("a note through one engine", f"found through {', '.join(ENGINES)}")
+
+
+def an_engine_may_die() -> None:
+    compose("kill", ENGINES[0])
+    assert found(NOTE)
+    status, answer = fetch(f"{ENGINE}/api/v1/search", {"query": NOTE}, os.environ["KB_API_KEY"])
+    assert status == 200, answer
+    step("with an engine killed", "the note is found through MCP and through the load balancer")
+    compose("up", "-d", "--wait", "--no-recreate", ENGINES[0])
+
+
+def the_primary_may_die() -> None:
+    """As docs/scale.md says: the standby is promoted, and taken to be alone."""
+    compose("kill", "db1")
+    compose("exec", "-T", "-u", "postgres", "db2", "pg_ctl", "promote", "-D", "/var/lib/postgresql/18/docker")
+    promoted = time.perf_counter()
+    for statement in ("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"):
+        compose("exec", "-T", "db2", "psql", "-qU", "kb", "-d", "kb", "-c", statement)
+    while True:
+        added = call("kb_addnote", text=f"{NOTE} Then the primary died.")
+        if added.get("status") == "completed":
+            break
+        assert time.perf_counter() < promoted + 30, added
+        time.sleep(0.2)
+    step("a write after the standby was promoted", f"acknowledged after {time.perf_counter() - promoted:.1f} s")
+    assert found(NOTE)
+    step("the note from before", "found")
+
+
+def sizes(*images: str) -> None:
+    for image in images:
         size = int(docker("image", "inspect", image, "--format", "{{.Size}}"))
         step(f"size of {image}", f"{size / 2**20:.0f} MB")
 
 
-def main() -> int:
-    sizes()
+def main(stack: str) -> int:
+    sizes("kb-engine" if stack == "plain" else "kb-engine-postgres", "kb-mcp")
     strangers_are_refused()
+    if stack == "cluster":
+        every_engine_has_what_one_wrote()
+        an_engine_may_die()
+        the_primary_may_die()
+        return 0
     notes_survive_a_restart()
     the_volume_can_be_restored()
     files_are_read_in_a_sandbox()
@@ -206,4 +248,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))
