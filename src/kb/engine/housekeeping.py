@@ -94,8 +94,9 @@ class Housekeeper:
     def _loads(self) -> bool:
         try:
             self._database.follow(self._following)
-        except KBError:
-            log.exception("the search index could not be loaded")
+        except KBError as error:
+            message = "the search index could not be loaded: %s"
+            log.error(message, error.message, exc_info=None if error.retryable else error)
             if self._live.damaged and not self._recovery.mended and self._recovery.mend():
                 return self._loads()
         return self._live.loaded

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kb.core.changes import RESET, Change
-from kb.core.errors import Unavailable
+from kb.core.errors import KBError, Unavailable
 from kb.store.backend import IndexFollower
 from kb.store.postgres import log as changelog
 from kb.store.postgres.log import Entry
@@ -156,8 +156,10 @@ class LogFollower:
     def _apply_own(self, entry: Entry, own: PostgresTransaction) -> None:
         try:
             own.follow()
-        except Exception:
-            log.exception("a change could not be applied as it was made; it is read from the database")
+        except Exception as error:
+            passing = isinstance(error, KBError) and error.retryable
+            message = "a change could not be applied as it was made, and is read from the database: %s"
+            log.warning(message, error, exc_info=None if passing else error)
             self._adopt([entry])
         else:
             self._applied([entry])
