@@ -294,6 +294,29 @@ class Settings:
         "re-index.",
         "the folder of KB_MODEL; `kb model` shows where it is",
     )
+    embed_url: str = setting(
+        "KB_EMBED_URL",
+        _base_url,
+        "",
+        "Embedding server of your own, in place of kb's model: OpenAI-compatible (`http://127.0.0.1:8080/v1`) or "
+        "Ollama (`http://127.0.0.1:11434`). Every text and question is sent to it.",
+        "none: kb opens no connection",
+    )
+    embed_model: str = setting(
+        "KB_EMBED_MODEL",
+        str,
+        "",
+        "Model that KB_EMBED_URL is asked for.",
+        "the only one that the server lists",
+    )
+    embed_api_key: str = setting(
+        "KB_EMBED_API_KEY",
+        str,
+        "",
+        "Key that KB_EMBED_URL gets as a Bearer token.",
+        "none",
+        secret=True,
+    )
     multilingual_dir: Path = setting(
         "KB_MULTILINGUAL_DIR",
         _path,

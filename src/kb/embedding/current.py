@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from kb.embedding.description import ModelDescription
-from kb.embedding.lazy import WarmingEmbedder
+from kb.embedding.embedder import StartingEmbedder
 from kb.embedding.runtimes import Finish, Vectors
 from kb.embedding.tokenizer import Tokenizer, Tokens
 
@@ -16,11 +16,11 @@ class CurrentEmbedder:
     the other, and the next embedder is known before.
     """
 
-    def __init__(self, embedder: WarmingEmbedder) -> None:
+    def __init__(self, embedder: StartingEmbedder) -> None:
         self._current = embedder
-        self._next: WarmingEmbedder | None = None
+        self._next: StartingEmbedder | None = None
 
-    def prepare(self, following: WarmingEmbedder) -> None:
+    def prepare(self, following: StartingEmbedder) -> None:
         """Make the next embedder known."""
         self._next = following
 
@@ -29,7 +29,7 @@ class CurrentEmbedder:
         assert self._next is not None
         self._current, self._next = self._next, None
 
-    def of(self, fingerprint: str) -> WarmingEmbedder | None:
+    def of(self, fingerprint: str) -> StartingEmbedder | None:
         known = (self._current, self._next)
         return next((one for one in known if one is not None and one.fingerprint == fingerprint), None)
 

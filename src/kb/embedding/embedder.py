@@ -62,6 +62,24 @@ class Embedder(Protocol):
         """
 
 
+class StartingEmbedder(Embedder, Protocol):
+    """One whose model becomes ready while the engine already listens, or is away for a while."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def problem(self) -> str | None:
+        """Why it is not ready, if something is wrong."""
+
+    @property
+    def cached_queries(self) -> int: ...
+    def start(self) -> None: ...
+    def wait(self) -> None:
+        """Return when it is ready. Unavailable if it cannot be."""
+
+    def of(self, fingerprint: str) -> "StartingEmbedder | None": ...
+
+
 @dataclass(slots=True)
 class PendingQuery:
     """A query that the runtime has begun. The next caller that needs the runtime completes it."""
@@ -169,7 +187,7 @@ class SentenceEmbedder:
 
     def _mean(self, windows: Sequence[Sequence[int]]) -> Vectors:
         vectors = [self._alone(self._runtime.query, [window])[0] for window in windows]
-        return vectors[0] if len(windows) == 1 else _unit(np.array([*map(len, windows)], np.float32) @ vectors)
+        return vectors[0] if len(windows) == 1 else unit(np.array([*map(len, windows)], np.float32) @ vectors)
 
     def _alone(self, run: Run, batch: Sequence[Sequence[int]]) -> Vectors:
         with self._querying:
@@ -197,7 +215,7 @@ class SentenceEmbedder:
         """Unit vectors from the output of a runtime."""
         if output.ndim == 3:
             output = _pool(output, mask, self._pooling)
-        return _unit(output.astype(np.float32, copy=False))
+        return unit(output.astype(np.float32, copy=False))
 
 
 def load(model_dir: Path, runtime: RuntimeName = "auto", priority: Priority | None = None) -> SentenceEmbedder:
@@ -224,7 +242,7 @@ def _pool(tokens: Vectors, mask: Ids, pooling: Pooling) -> Vectors:
     return mean
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def unit(vectors: Vectors) -> Vectors:
     # Faster for a single vector than `numpy.linalg.norm` and `clip` (`kb.core.arrays`).
     lengths = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))

@@ -8,7 +8,7 @@ from kb.core.cpu import usable_cores
 from kb.core.settings import Settings
 from kb.core.types import Interrupt
 from kb.embedding.current import CurrentEmbedder
-from kb.embedding.lazy import WarmingEmbedder
+from kb.embedding.opening import open_embedder
 from kb.embedding.priority import Priority
 from kb.embedding.static import StaticEmbedder
 from kb.engine.bulk import Bulk
@@ -77,8 +77,7 @@ class RunningEngine:
         self._database, database, originals = store.database, store.database, store.originals
         recovery = Recovery(store)
         recorded = recovery.migrate()
-        folder = settings.model_dir if reindex else settings.model_folder(recorded)
-        embedder = CurrentEmbedder(WarmingEmbedder(folder, priority))
+        embedder = CurrentEmbedder(open_embedder(settings, None if reindex else recorded, priority))
         static = StaticEmbedder(settings.multilingual_dir)
         preparer = Preparer(embedder, settings.chunk_tokens, priority, static)
         recovery.open(preparer.versions, reindex=reindex)

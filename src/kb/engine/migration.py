@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from kb.core.errors import KBError
 from kb.core.searches import SearchRequest
 from kb.core.settings import Settings
-from kb.embedding.embedder import SentenceEmbedder, load
+from kb.embedding.embedder import Embedder
+from kb.embedding.opening import open_embedder
+from kb.embedding.priority import Priority
 from kb.index import terms
 from kb.index.chunk_index import ChunkIndex
 from kb.search.keyword import KeywordIndex
@@ -50,12 +52,14 @@ def migrate(settings: Settings, target_url: str, *, force: bool) -> Migration:
             store.migrate()
         moved = move(source, target, force=force)
         with source.database.read() as tx:
-            model_folder = settings.model_folder(meta.model(tx))
-        searches = compare(load(model_folder), source, target)
+            embedder = open_embedder(settings, meta.model(tx), Priority())
+        embedder.start()
+        embedder.wait()
+        searches = compare(embedder, source, target)
     return Migration(source.location, target.location, moved, searches)
 
 
-def compare(embedder: SentenceEmbedder, source: Store, target: Store) -> int:
+def compare(embedder: Embedder, source: Store, target: Store) -> int:
     """Ask both the same questions; return how many. Raises an error if any answer differs."""
     questions = some_questions(source)
     before, after = (answers(embedder, store, questions) for store in (source, target))
@@ -78,7 +82,7 @@ def some_questions(store: Store) -> list[str]:
     return [" ".join(passage.fields["text"].split()[:WORDS]) for passage in chosen]
 
 
-def answers(embedder: SentenceEmbedder, store: Store, questions: Sequence[str]) -> list[list[tuple[int, float]]]:
+def answers(embedder: Embedder, store: Store, questions: Sequence[str]) -> list[list[tuple[int, float]]]:
     """For each question, the passages that are found, and their scores."""
     index = ChunkIndex(embedder.dimensions)
     index.load(store.database)

@@ -29,8 +29,9 @@ class Models:
     def fingerprint(self) -> str:
         return self._in_use.fingerprint
 
-    def folder_in_use(self) -> Path:
-        return self._settings.model_folder(self._in_use.name)
+    def folder_in_use(self) -> Path | None:
+        """The folder of the model in use; None if an endpoint has it."""
+        return None if self._settings.embed_url else self._settings.model_folder(self._in_use.name)
 
     def check(self, model: str) -> None:
         """Raise an error for a model that kb does not know, that is not installed, or that cannot be switched to."""
@@ -56,15 +57,20 @@ class Models:
     def follow(self) -> bool:
         """Take over the model that another engine switched to; return False if it is still the same."""
         with self._database.read() as tx:
-            model, fingerprint = meta.model(tx), meta.model_fingerprint(tx)
-        if model is None or fingerprint == self._in_use.fingerprint:
+            recorded = meta.model(tx)
+        if recorded is None or recorded[1] == self._in_use.fingerprint:
             return False
-        following = self.opened(model)
+        following = self.opened(recorded[0])
         following.wait()
         self.take_over(following)
         return True
 
     def _folder(self, model: str) -> Path:
+        if self._settings.embed_url:
+            raise InvalidRequest(
+                f"KB_EMBED_URL says that vectors come from {self._settings.embed_url}. Unset it, and make the index "
+                "anew with `kb serve --reindex`."
+            )
         if self._settings.has_own_model:
             raise InvalidRequest(
                 f"KB_MODEL_DIR says that the model is the one in {self._settings.model_dir}. Unset it, put that folder "

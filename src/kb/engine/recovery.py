@@ -19,8 +19,8 @@ class Recovery:
     mended: bool = False
     fresh: bool = False  # the stored index cannot be used: it has to be made anew first
 
-    def migrate(self) -> str | None:
-        """Give the database the schema of this version; return the name of the model that its index was made with."""
+    def migrate(self) -> tuple[str, str] | None:
+        """Give the database the schema of this version; return name and fingerprint of the model of its index."""
         self._migrate()
         try:
             with self._store.database.read() as tx:

@@ -213,7 +213,8 @@ class Publisher:
 
 def made_for_index(tx: Transaction, revision: NewRevision) -> bool:
     """Whether its vectors are of the model that the index has; a store without any record takes all."""
-    return len(revision) == 0 or meta.model_fingerprint(tx) in (None, revision.model)
+    recorded = meta.model(tx)
+    return len(revision) == 0 or recorded is None or recorded[1] == revision.model
 
 
 def fill_from(tx: Transaction, chunk_ids: NDArray[np.int64], into: Vector) -> None:

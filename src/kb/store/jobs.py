@@ -224,8 +224,8 @@ def waits(tx: Transaction, lane: str) -> bool:
     return bool(tx.value(WAITS, {"lane": lane, "now": now()}))
 
 
-def postpone(tx: Transaction, job_id: str, seconds: float) -> None:
-    run_again(tx, job_id, counted=True)
+def postpone(tx: Transaction, job_id: str, seconds: float, *, counted: bool) -> None:
+    run_again(tx, job_id, counted=counted)
     moment = stamp(datetime.now(UTC) + timedelta(seconds=seconds))
     tx.run("UPDATE jobs SET not_before = :moment WHERE id = :id", {"id": job_id, "moment": moment})
 

@@ -33,14 +33,12 @@ def differences(tx: Transaction, current: IndexVersions) -> list[str]:
     ]
 
 
-def model(tx: Transaction) -> str | None:
-    """The name of the model that the index was made with; None for a new file."""
-    return None if (recorded := tx.value(MODEL)) is None else str(recorded).rpartition(" ")[0]
-
-
-def model_fingerprint(tx: Transaction) -> str | None:
-    """The fingerprint of that model."""
-    return None if (recorded := tx.value(MODEL)) is None else str(recorded).rpartition(" ")[2]
+def model(tx: Transaction) -> tuple[str, str] | None:
+    """The name and the fingerprint of the model that the index was made with; None for a new file."""
+    if (recorded := tx.value(MODEL)) is None:
+        return None
+    name, _, fingerprint = str(recorded).rpartition(" ")
+    return name, fingerprint
 
 
 def record(tx: Transaction, current: IndexVersions) -> None:

@@ -85,7 +85,14 @@ def _show(args: argparse.Namespace) -> int:
     from kb.core.settings import read
     from kb.embedding.model import describe, is_installed
 
-    folder = read().model_dir
+    settings = read()
+    if settings.embed_url:
+        if args.json:
+            print_json({"name": settings.embed_model or None, "endpoint": settings.embed_url})
+        else:
+            print(f"{settings.embed_model or 'The only model'} of the endpoint {settings.embed_url} (KB_EMBED_URL)")
+        return 0
+    folder = settings.model_dir
     found = describe(folder).description  # an error says what is missing and how to install it
     verified = bool(found.files) and is_installed(folder, found)
     if args.json:

@@ -17,7 +17,7 @@ from kb.store.originals import Originals, in_use
 class FileChecks:
     _database: Database
     _originals: Originals
-    _model_dir: Callable[[], Path]
+    _model_dir: Callable[[], Path | None]
 
     def missing(self) -> Finding:
         with self._database.read() as tx:
@@ -56,6 +56,8 @@ class FileChecks:
 
     def model(self) -> Finding:
         folder = self._model_dir()
+        if folder is None:
+            return Finding(message="Vectors come from an endpoint of your own: there are no files to check.")
         known = model.describe(folder).description
         if not known.files:
             return Finding(message="A model of your own: there is no pinned hash to compare it with.")

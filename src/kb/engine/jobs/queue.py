@@ -150,10 +150,10 @@ class Queue:
         with self._ending(job) as tx:
             jobs.fail(tx, job["id"], code, message)
 
-    def postpone(self, job: Row, seconds: float) -> None:
-        """Put a job back, to be claimed after this time at the earliest."""
+    def postpone(self, job: Row, seconds: float, *, counted: bool = True) -> None:
+        """Put a job back, to be claimed after this time at the earliest. Only so many attempts are `counted`."""
         with self._ending(job) as tx:
-            jobs.postpone(tx, job["id"], seconds)
+            jobs.postpone(tx, job["id"], seconds, counted=counted)
 
     def changed(self, job_id: str) -> None:
         """Call the watchers of this job."""

@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 10
 LONGEST_WAIT = 60.0  # seconds
+ENDPOINT_WAIT = 2.0  # seconds, until a job looks whether the endpoint is back
 
 Run = Callable[[Row, Interrupt], None]
 
@@ -100,7 +101,14 @@ class Worker:
             self._queue.done_with(job["id"])
 
     def _failed(self, job: Row, error: Exception) -> None:
-        """Try again later if the reason may pass (a full disk, a busy database), each time later; else fail the job."""
+        """Try again later if the reason may pass (a full disk, a busy database), each time later; else fail the job.
+
+        However long an embedding endpoint is away, the job waits for it.
+        """
+        if isinstance(error, KBError) and error.details.get("endpoint_away"):
+            log.info("job %s waits: %s", job["id"], error.message)
+            self._record(lambda: self._queue.postpone(job, ENDPOINT_WAIT, counted=False))
+            return
         if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
             wait = min(2.0 ** job["attempts"], LONGEST_WAIT)
             log.warning("job %s is tried again in %.0f s: %s", job["id"], wait, error.message)
