@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import psycopg
+
 from kb.core.changes import RESET, Change
 from kb.core.errors import KBError, Unavailable
 from kb.store.backend import IndexFollower
@@ -157,9 +159,9 @@ class LogFollower:
         try:
             own.follow()
         except Exception as error:
-            passing = isinstance(error, KBError) and error.retryable
+            away = isinstance(error, psycopg.Error) or (isinstance(error, KBError) and error.retryable)
             message = "a change could not be applied as it was made, and is read from the database: %s"
-            log.warning(message, error, exc_info=None if passing else error)
+            log.warning(message, " ".join(str(error).split()), exc_info=None if away else error)
             self._adopt([entry])
         else:
             self._applied([entry])
