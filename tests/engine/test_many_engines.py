@@ -83,6 +83,28 @@ def test_a_job_of_an_engine_that_dies_is_finished_by_another_once(
         assert connection.execute("SELECT count(*) = max(seq) FROM changes").fetchone() == (True,)
 
 
+def test_a_note_that_was_sent_again_and_edited_since_is_not_added_by_the_first_request(
+    start_shared: StartShared, postgres: PostgresServer, name: str
+) -> None:
+    dying, living = start_shared("one"), start_shared("two")
+    first, second = Http(dying.url), Http(living.url)
+    text = "\n\n".join(f"Entry {number}. The heron stands in reed {number} and waits." * 8 for number in range(200))
+    job = first("POST", "/api/v1/jobs", {"text": text}).json["job_id"]
+    eventually(lambda: second.job(job)["status"] == "running")
+    runner = claimed_by(postgres, name, job)
+    dead, left = (dying, second) if runner == engine_id(postgres, name, "one") else (living, first)
+    dead.process.send_signal(signal.SIGSTOP)
+    note = left.add_note(text)
+    assert left("PATCH", f"/api/v1/notes/{note}", {"text": "Edited since."}).status == 200
+    dead.stop(signal.SIGKILL)
+    ended = left.ended(job)
+    assert (ended["status"], ended["document_id"]) == ("completed", note)
+    assert [one["id"] for one in left("GET", "/api/v1/documents").json["documents"]] == [note]
+    assert left("GET", f"/api/v1/documents/{note}").json["text"] == "Edited since."
+    other = left.add_note(text)  # asked for now
+    assert other != note
+
+
 def claimed_by(postgres: PostgresServer, name: str, job: str) -> Any:
     with psycopg.connect(postgres.url) as connection:
         found = connection.execute(f'SELECT claimed_by FROM "{name}".jobs WHERE id = %s', (job,)).fetchone()

@@ -13,7 +13,7 @@ from kb.core.values import AddOutcome
 from kb.ingest import requests
 from kb.ingest.members import Unpacker
 from kb.ingest.publish import MovedError, Publisher, attempted
-from kb.ingest.requests import AddRequest, Known, known
+from kb.ingest.requests import AddRequest, Known, known, overtaken
 from kb.ingest.steps import Steps
 from kb.ingest.writer import DocumentWriter, Task, begun
 from kb.store import documents, jobs
@@ -37,7 +37,7 @@ class Pipeline:
         task.interrupt()
         # Not durable: until the document is published, its job begins again after a power cut.
         with self._database.write(durable=False, publishes=False) as tx:
-            found = known(tx, task.request)
+            found = known_by_now(tx, task)
             answered = found is not None and answers(found, task.job, task.request)
             resumed = found if found and not answered and requests.lacks_only_members(found, task.request) else None
             draft = None if answered or resumed else begun(tx, task.request, found)
@@ -45,14 +45,14 @@ class Pipeline:
             self._unpack(task, resumed.row, "updated")
         elif draft is None:
             with self._database.write() as tx:
-                if not self._answered(tx, task, known(tx, task.request)):
+                if not self._answered(tx, task, known_by_now(tx, task)):
                     raise MovedError
         else:
             with self._publisher.withdrawing(draft.revision):
                 self._writer.write(task, draft)
                 task.interrupt()
                 with self._database.write() as tx:
-                    found = known(tx, task.request)
+                    found = known_by_now(tx, task)
                     if self._answered(tx, task, found):
                         return
                     published = self._writer.publish(tx, task, draft, found)
@@ -86,6 +86,10 @@ class Pipeline:
     def _finish(self, tx: Transaction, job: Row, document: Row, chunk_count: int, outcome: AddOutcome) -> None:
         tx.hold(job)
         jobs.complete(tx, job["id"], document["id"], document["uid"], chunk_count, outcome)
+
+
+def known_by_now(tx: Transaction, task: Task) -> Known | None:
+    return known(tx, task.request) or overtaken(tx, task.request, task.job["seq"])
 
 
 def answers(found: Known, job: Row, request: AddRequest) -> bool:

@@ -103,9 +103,24 @@ def known(tx: Transaction, request: AddRequest) -> Known | None:
         return None if row is None else compared(tx, row, request)
     candidates = documents.with_content(tx, request.content_hash, is_note=request.is_note)
     if request.is_note:
-        held = documents.tags_of(tx, [row["id"] for row in candidates])
-        candidates = [row for row in candidates if set(held[row["id"]]) == set(request.tags or ())]
+        candidates = tagged_alike(tx, candidates, request)
     return Known(candidates[0], same_content=True) if candidates else None
+
+
+def overtaken(tx: Transaction, request: AddRequest, seq: int) -> Known | None:
+    """The note that the same request, sent again, has brought meanwhile, and that was edited since.
+
+    The job of the first request waited, for example because its engine died: it must not add the old text once more.
+    """
+    if request.text is None or request.source_path is not None or request.parent_id is not None:
+        return None
+    candidates = tagged_alike(tx, documents.brought_later(tx, request.text, seq), request)
+    return Known(candidates[0]) if candidates else None
+
+
+def tagged_alike(tx: Transaction, rows: list[Row], request: AddRequest) -> list[Row]:
+    held = documents.tags_of(tx, [row["id"] for row in rows])
+    return [row for row in rows if set(held[row["id"]]) == set(request.tags or ())]
 
 
 def document_to_reread(tx: Transaction, document_id: int, content_hash: str) -> Row:

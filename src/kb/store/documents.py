@@ -81,6 +81,13 @@ SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is
  ORDER BY source_path IS NOT NULL, id
 """
 
+# Notes that jobs accepted after this one brought with this text, and that were edited since.
+OVERTAKEN = """
+SELECT d.* FROM published d JOIN note_versions v ON v.document_id = d.id AND v.version = 1
+ WHERE d.accepted > :seq AND d.version > 1 AND d.doc_type = 'note' AND d.source_path IS NULL AND v.text = :text
+ ORDER BY d.id
+"""
+
 MEMBER = "SELECT * FROM published WHERE parent_id = :parent AND member = :member ORDER BY id LIMIT 1"
 MEMBERS = "SELECT * FROM {those} WHERE parent_id = :parent ORDER BY id"
 SET_LEDGER = "UPDATE documents SET ledger = :ledger WHERE id = :id"
@@ -208,6 +215,11 @@ def at_path(tx: Transaction, path: str) -> Row | None:
 
 def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[Row]:
     return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
+
+
+def brought_later(tx: Transaction, text: str, seq: int) -> list[Row]:
+    """Notes that later requests brought with this text, and that have another text by now."""
+    return tx.rows(OVERTAKEN, {"text": text, "seq": seq})
 
 
 def member(tx: Transaction, parent_id: int, path: str) -> Row | None:
