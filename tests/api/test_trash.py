@@ -178,7 +178,7 @@ def test_what_is_purged_leaves_no_byte_on_the_disk(own: Http, folder: Path, by_w
     word = "kultarr" if by_way_of_the_trash else "dunnart"
     note = own.add_note(f"The {word} in a note", tags=[f"{word}-tag"], metadata={"about": f"{word}-metadata"})
     own("PATCH", f"/api/v1/notes/{note}", {"text": f"The {word} in a later version"})
-    file = own.add_file("a file.pdf", pdf([f"The {word} in a file"])).json["document_id"]
+    file = own.add_file(f"{word}.pdf", pdf([f"The {word} in a file"])).json["document_id"]
     assert own("GET", f"{DOCUMENTS}/{file}/pages/1/image").status == 200
     sha256 = own("GET", f"{DOCUMENTS}/{file}").json["content_hash"]
     for id_ in (note, file):

@@ -10,6 +10,7 @@ import pytest
 from kb.cli.importing import chatgpt, claude
 from kb.cli.importing.conversation import Conversation
 from kb.cli.importing.exports import read
+from kb.cli.importing.mem0 import Memory
 from kb.core.errors import InvalidRequest
 
 from .conftest import Kb
@@ -168,7 +169,9 @@ def test_conversations_without_an_id_stay_apart(tmp_path: Path) -> None:
     assert len(set(chats)) == 2
     exports[0]["mapping"]["p"]["message"] = None  # the same conversation, before its last question
     (tmp_path / "one.json").write_text(json.dumps(exports[0]))  # of one conversation, as some tools export it
-    assert [item.source_path for item in read(str(tmp_path / "one.json"))] == chats[:1]
+    (item,) = read(str(tmp_path / "one.json"))
+    assert isinstance(item, Conversation)
+    assert item.source_path == chats[0]
     assert claude.conversation(exports[2]).source_path != "claude/"
 
 
@@ -177,6 +180,7 @@ def test_a_session_is_known_by_its_file_and_named_by_its_title(tmp_path: Path) -
     lines = session_lines() + '"é'
     path.write_bytes(b'{"type": "ai-title", "sessionId": "other", "aiTitle": "Better"}\n' + lines.encode()[:-1])
     [found] = read(str(path))
+    assert isinstance(found, Conversation)
     assert found.source_path == f"claude-code/{path.stem}"
     (tmp_path / "empty.jsonl").write_text('{"type": "user", "sessionId": "x", "isSidechain": true}\n')
     assert [item.messages for item in read(str(tmp_path / "empty.jsonl")) if isinstance(item, Conversation)] == [[]]
@@ -193,3 +197,28 @@ def test_a_file_that_is_no_session_does_not_stop_the_others(kb: Kb, tag: str) ->
     done = kb("import", tag, "-t", tag, "-j")
     assert done.code == 2
     assert [one.get("outcome") for one in done.json] == [None, "added"]
+
+
+def test_one_odd_conversation_does_not_fail_the_others(kb: Kb, tag: str, tmp_path: Path) -> None:
+    export = chatgpt_export(tag)
+    odd = chatgpt_export("odd")[0]
+    odd["mapping"]["q"]["message"] |= {"author": "somebody", "content": "words"}
+    (tmp_path / "conversations.json").write_text(json.dumps([odd, {"mapping": None, "title": "Empty"}, *export]))
+    done = kb("import", str(tmp_path / "conversations.json"))
+    assert done.code == 2
+    assert "item 1 (Birds odd)" in done.err
+    assert "item 2 (Empty)" in done.err
+    assert f"Birds {tag}" in done.out
+
+
+def test_what_is_said_to_a_tool_is_left_out() -> None:
+    export = chatgpt_export()[0]
+    export["mapping"]["new"]["message"]["recipient"] = "python"
+    assert [message.speaker for message in chatgpt.conversation(export).messages] == ["user", "user"]
+
+
+def test_a_single_category_of_mem0_is_one_tag(tmp_path: Path) -> None:
+    (tmp_path / "mem0.json").write_text(json.dumps([{"id": 1, "memory": "Likes tea", "categories": "food"}]))
+    (memory,) = read(str(tmp_path / "mem0.json"))
+    assert isinstance(memory, Memory)
+    assert memory.tags == ["food"]

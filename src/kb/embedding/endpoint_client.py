@@ -8,6 +8,7 @@ import http.client
 import json
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ GUESSES = (OLLAMA, f"/v1{OPENAI}", OPENAI)
 PASSING = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same request may succeed
 WAITS = (0.5, 2.0)  # seconds before a request is repeated
 LARGEST_ANSWER = 2**26  # bytes
+BLOCK = 2**16
+LONGEST_SAID = 200  # characters of an error of the endpoint
+NO_LENGTH = 1e-9  # a vector with smaller numbers has no direction
 UNNAMED = "default"  # sent where no model is named and the server lists none: it has only one
 
 
@@ -45,12 +49,11 @@ class EndpointClient:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         split = urlsplit(endpoint.url)
-        self._secure, self._host, self._port, self._path = (
-            split.scheme == "https",
-            split.hostname,
-            split.port,
-            split.path,
-        )
+        self._secure, self._host, self._path = split.scheme == "https", split.hostname, split.path
+        try:
+            self._port = split.port
+        except ValueError:
+            self._host = None
         if not self._host or "@" in split.netloc or split.query or split.fragment:
             raise InvalidRequest(
                 "KB_EMBED_URL is no plain address of a server, like http://127.0.0.1:11434. A key belongs into "

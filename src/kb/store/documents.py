@@ -298,7 +298,8 @@ def move_revision(tx: Transaction, document_id: int, old: int, new: int, chunk_c
 
 
 def delete(tx: Transaction, document_id: int) -> None:
-    """Delete the row with its tags, texts and versions; its chunks have to be removed before."""
+    """Delete the row with its tags, texts and versions, and its name in jobs; its chunks have to be removed before."""
+    tx.run("UPDATE jobs SET filename = NULL WHERE document_id = :id", {"id": document_id})
     was_deleted = tx.value("DELETE FROM documents WHERE id = :id RETURNING deleted_at", {"id": document_id})
     tx.tell(Change("document", document_id, "purged" if was_deleted else "deleted"))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from kb.core.folders import FolderOptions
 from kb.core.values import Removed
 from kb.engine.folders import brake, view
 from kb.engine.folders.files import stamp_at
-from kb.engine.folders.sync import Synchroniser
+from kb.engine.folders.sync import REMOVED_IN_KB, Synchroniser
 from kb.engine.folders.walk import Walker
 from kb.index import terms
 from kb.store import watched
@@ -92,6 +93,42 @@ def test_many_files_that_are_nowhere_ask_a_person(synced: Synced) -> None:
         (synced.root / name).unlink()
     assert synced.sync.look().brake == "That is many at once"
     assert set(names) < synced.documents.keys()
+
+
+def test_a_person_confirms_what_was_named_and_nothing_that_vanished_since(synced: Synced) -> None:
+    names = [f"{number}.md" for number in range(40)]
+    synced.index(*names)
+    for name in names[:9]:
+        (synced.root / name).unlink()
+    synced.sync.look(confirmed=True)  # nobody was asked yet
+    assert set(synced.sync.brake.missing) == set(names[:9])
+    for name in names[9:30]:
+        (synced.root / name).unlink()
+    assert synced.sync.look(confirmed=True).brake == "That is many at once"
+    assert set(names[9:]) < synced.documents.keys()
+    assert not set(names[:9]) & synced.documents.keys()
+    assert set(synced.sync.brake.missing) == set(names[9:30])
+
+
+def test_all_files_of_a_small_folder_ask_a_person_too(synced: Synced) -> None:
+    for name in ("a.md", "b.md", "sub/c.md"):
+        (synced.root / name).unlink()
+    (synced.root / "sub" / "kept.bin").write_bytes(b"\0\1\2")
+    assert synced.sync.look().brake == "That is all of them"
+    assert len([path for path in synced.documents if path.endswith(".md")]) == 3
+
+
+def test_what_was_removed_in_kb_stays_away_under_another_name(synced: Synced, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "CALM", 1000.0)  # the new name waits to be read
+    with synced.database.write() as tx:
+        known = watched.files(tx, 1)["a.md"]
+        watched.put(tx, 1, [replace(known, state="ignored", reason=REMOVED_IN_KB)])
+    (synced.root / "a.md").rename(synced.root / "renamed.md")
+    assert synced.sync.look().scan is not None
+    monkeypatch.setattr(view, "CALM", 0.0)
+    synced.sync.look()
+    with synced.database.read() as tx:
+        assert watched.files(tx, 1)["renamed.md"].reason == REMOVED_IN_KB
 
 
 def test_a_file_that_is_nowhere_is_forgotten_by_a_look_at_everything(synced: Synced) -> None:

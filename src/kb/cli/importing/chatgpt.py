@@ -52,6 +52,8 @@ def message_of(node: Json) -> Message | None:
     message = node.get("message")
     if not isinstance(message, dict) or (message.get("metadata") or {}).get("is_visually_hidden_from_conversation"):
         return None
+    if message.get("recipient") not in (None, "all"):  # what was said to a tool
+        return None
     speaker = str((message.get("author") or {}).get("role"))
     content = message.get("content") or {}
     if speaker not in SPEAKERS or content.get("content_type") not in TEXTS:

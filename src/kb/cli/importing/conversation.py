@@ -30,6 +30,13 @@ class Conversation(NamedTuple):
         return json.dumps(told, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
 
+class Broken(NamedTuple):
+    """Something in an export that cannot be understood."""
+
+    name: str
+    reason: str
+
+
 def moment(value: object) -> str | None:
     """A time as exports write it, seconds since 1970 or ISO 8601, in kb's form; None if it is neither."""
     try:

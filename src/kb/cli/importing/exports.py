@@ -4,12 +4,14 @@ import json
 import os
 import re
 import zipfile
+from collections.abc import Callable
 from typing import Any
 
 from kb.cli.importing import chatgpt, claude, mem0
-from kb.cli.importing.conversation import Conversation
+from kb.cli.importing.conversation import Broken, Conversation
 from kb.cli.importing.mem0 import Memory
 from kb.core.errors import InvalidRequest
+from kb.core.types import Json
 
 SESSION = ".jsonl"
 EXPORTS = (".json", SESSION, ".zip")
@@ -17,7 +19,7 @@ KNOWN = "an export of ChatGPT, Claude or mem0, or a session of Claude Code"
 # A large export of ChatGPT comes in several files.
 CONVERSATIONS = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 
-Item = Conversation | Memory
+Item = Conversation | Memory | Broken
 
 
 def read(path: str) -> list[Item]:
@@ -57,11 +59,20 @@ def items(found: Any, path: str) -> list[Item]:
     if chatgpt.is_one(found) or claude.is_one(found):
         listed = [found]
     if isinstance(listed, list):
-        if listed and all(map(chatgpt.is_one, listed)):
-            return [chatgpt.conversation(item) for item in listed]
-        if listed and all(map(claude.is_one, listed)):
-            return [claude.conversation(item) for item in listed]
+        if any(map(chatgpt.is_one, listed)):
+            return [made(chatgpt.conversation, item, number) for number, item in enumerate(listed, 1)]
+        if any(map(claude.is_one, listed)):
+            return [made(claude.conversation, item, number) for number, item in enumerate(listed, 1)]
     remembered = mem0.memories(found)
     if remembered is None:
         raise InvalidRequest(f"{path} is not {KNOWN}. To add it as a document: kb add {path}")
-    return list(remembered)
+    return [made(mem0.memory, item, number) for number, item in enumerate(remembered, 1)]
+
+
+def made(make: Callable[[Json], Item], item: Any, number: int) -> Item:
+    """One item of an export; one that is not as it should be does not fail the others."""
+    try:
+        return make(item)
+    except (TypeError, AttributeError, KeyError, ValueError) as wrong:
+        given = item.get("title") or item.get("name") if isinstance(item, dict) else None
+        return Broken(f"item {number}" + (f" ({given})" if isinstance(given, str) else ""), str(wrong))

@@ -17,13 +17,11 @@ class Memory(NamedTuple):
     created_at: str | None
 
 
-def memories(found: Any) -> list[Memory] | None:
-    """The memories of an export; None if it is none."""
+def memories(found: Any) -> list[Any] | None:
+    """The memories of an export, as they stand there; None if it is none."""
     if isinstance(found, dict):
         found = next((found[name] for name in HOLDERS if isinstance(found.get(name), list)), None)
-    if not isinstance(found, list) or not found or not all(is_one(item) for item in found):
-        return None
-    return [memory(item) for item in found]
+    return found if isinstance(found, list) and any(map(is_one, found)) else None
 
 
 def is_one(item: Any) -> bool:
@@ -35,5 +33,6 @@ def memory(item: Json) -> Memory:
     metadata |= {name: item[name] for name in OWNERS if item.get(name)}
     if isinstance(item.get("metadata"), dict):
         metadata |= item["metadata"]
-    categories = [str(category) for category in item.get("categories") or [] if category]
+    given = item.get("categories") or []
+    categories = [str(category) for category in ([given] if isinstance(given, str) else given) if category]
     return Memory(f"mem0/{item['id']}", item["memory"], categories, metadata, moment(item.get("created_at")))

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kb.cli.follow import WAIT_SECONDS, followed
-from kb.cli.importing.conversation import Conversation
+from kb.cli.importing.conversation import Broken, Conversation
 from kb.cli.importing.mem0 import Memory
 from kb.cli.outcomes import Task, TaskOutcome, not_done
+from kb.core.errors import InvalidRequest
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ class Sender:
     replace_tags: bool
     force: bool
 
-    def task(self, item: Conversation | Memory) -> Task:
+    def task(self, item: Conversation | Memory | Broken) -> Task:
+        if isinstance(item, Broken):
+            return refused(item)
         name = item.title if isinstance(item, Conversation) else item.text[:NAME_CHARACTERS]
         about = {"title": name, "source_path": item.source_path}
 
@@ -66,3 +69,10 @@ class Sender:
             force=self.force or None,
             wait=WAIT_SECONDS,
         )
+
+
+def refused(item: Broken) -> Task:
+    def act() -> TaskOutcome:
+        raise InvalidRequest(f"it cannot be understood: {item.reason}")
+
+    return Task(item.name, {"title": item.name}, act)

@@ -24,7 +24,8 @@ class Brake:
     def __init__(self, root: str) -> None:
         self._root = root
         self._missing: dict[str, tuple[Stamp, float]] = {}
-        self._confirmed: set[str] = set()  # missing files that a person wants removed
+        self._asked: set[str] = set()  # missing files that a person was asked about
+        self._confirmed: set[str] = set()  # of them, those that are to be removed
         self._removed: list[float] = []  # when a document was removed unasked, of late
 
     @property
@@ -43,8 +44,8 @@ class Brake:
             self._missing.setdefault(one.path, (one.stamp, time.monotonic()))
 
     def confirm(self) -> None:
-        """Let all files that are missing now be removed, however many they are."""
-        self._confirmed = set(self._missing)
+        """Let all files be removed that a person was asked about, and that are still missing."""
+        self._confirmed |= self._asked & self._missing.keys()
 
     def wait(self, path: str) -> float:
         """For how many seconds a missing file may still come back."""
@@ -60,6 +61,11 @@ class Brake:
 
     def holds(self, known: Callable[[], int]) -> str | None:
         """Why missing files must not be removed, if so; `known` counts the documents of the folder."""
+        why = self._holds(known)
+        self._asked = set(self.missing) if why else set()
+        return why
+
+    def _holds(self, known: Callable[[], int]) -> str | None:
         missing = self.missing
         if all(self.wait(path) for path in missing):
             return None
@@ -69,8 +75,11 @@ class Brake:
             return "The folder is empty, as if a disk were not mounted"
         if any(self._is_elsewhere(path, self._missing[path][0]) for path in missing):
             return "They were on a disk that is not mounted"
-        if count >= MANY or (count >= HANDFUL and count * SHARE > known() + len(self._removed)):
+        total = known() + len(self._removed)
+        if count >= MANY or (count >= HANDFUL and count * SHARE > total):
             return "That is many at once"
+        if len(missing) > 1 and count >= total:
+            return "That is all of them"
         return None
 
     def _is_elsewhere(self, path: str, stamp: Stamp) -> bool:

@@ -25,6 +25,7 @@ from kb.store.originals import Originals
 from kb.store.watched import WatchedFolder
 
 NO_DOCUMENTS = tuple(map(Path, ("/proc", "/sys", "/dev", "/run")))  # what the kernel shows as files
+DISKS = Path("/run/media")  # but where some systems mount removable disks
 ELSEWHERE = "Another engine keeps this folder in step; `kb status` says which one leads."
 ENDED = ("completed", "failed", "cancelled")
 PATIENCE = 10.0  # seconds that cancelled jobs may take to end
@@ -105,7 +106,8 @@ class Folders:
                 f"({allowed}). Set it where the engine is started."
             )
         data = Path(os.path.realpath(self._settings.data_dir))
-        if root == Path("/") or any(root.is_relative_to(place) for place in (*NO_DOCUMENTS, data)):
+        barred = (data,) if root.is_relative_to(DISKS) else (*NO_DOCUMENTS, data)
+        if root == Path("/") or any(root.is_relative_to(place) for place in barred):
             raise InvalidRequest(
                 f"{root} holds no documents of yours: it cannot be watched. Choose a folder that does."
             )
@@ -215,8 +217,8 @@ class Folders:
 def overlap(other: WatchedFolder, path: str) -> str:
     if other.path == path:
         return (
-            f"{path} is watched already, with other options. To change them, stop watching it (`kb unwatch {path}`; "
-            "its documents stay) and watch it again."
+            f"{path} is watched already, with other options. To change them, stop watching it (`kb unwatch {path} "
+            "--remove-documents`; they come back from the trash) and watch it again."
         )
     return (
         f"{path} and {other.path}, which is watched already, hold the same files. Watch one of them: `kb unwatch "

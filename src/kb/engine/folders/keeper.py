@@ -70,7 +70,7 @@ class Keeper:
         return Standing("scanning", self._standing.message) if self._asked else self._standing
 
     def scan(self, *, confirmed: bool = False) -> None:
-        """Scan everything soon. With `confirmed`, remove the documents of missing files however many there are."""
+        """Scan everything soon. With `confirmed`, remove the documents of the files that the message named missing."""
         self._asked += 1
         self._confirmed |= confirmed
         self._wake.set()
@@ -101,7 +101,7 @@ class Keeper:
 
     def _stuck(self, standing: Standing) -> None:
         self._standing = standing
-        self._asked = 0
+        self._asked, self._confirmed = 0, False
         self._due.clear()
         self._scan_at = time.monotonic() + RETRY_SECONDS
 
@@ -184,9 +184,11 @@ class Keeper:
     def _missing(self, why: str) -> str:
         missing = sorted(self._sync.brake.missing)
         number = f"{len(missing)} files are" if len(missing) > 1 else "1 file is"
+        there = [path for path in missing[:NAMED] if os.path.lexists(f"{self.folder.path}/{path}")]
+        what = "left out by a rule now, or missing" if there else "missing"
         named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
         return (
-            f"{number} missing: {named}. {why}, so nothing was removed. If they were deleted on purpose, confirm it: "
+            f"{number} {what}: {named}. {why}, so nothing was removed. If that is meant, confirm it: "
             f"`kb watch --confirm {self.folder.path}`, or POST /api/v1/folders/{self.folder.id}/scan with "
             '{"confirm": true}.'
         )

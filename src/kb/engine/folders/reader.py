@@ -94,7 +94,9 @@ class Reader:
             return False
         except TooLarge:
             return self._failed(one, TOO_LARGE)
-        except (UnsupportedFormat, Conflict, InvalidRequest) as refused:
+        except Conflict as refused:
+            return self._failed(one, f"{refused.code}: {refused.message}")
+        except (UnsupportedFormat, InvalidRequest) as refused:
             return self._failed(one, refused.code)
         except OSError as wrong:
             return self._failed(one, DENIED_REASON if wrong.errno in DENIED else f"cannot be read: {wrong.strerror}")

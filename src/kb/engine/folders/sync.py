@@ -4,6 +4,7 @@ What is known is only recorded after what it stands for was done, or in the same
 scan finds what is left to do.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from kb.core.folders import FileState
 from kb.core.values import Removed
-from kb.engine.folders.brake import Brake
+from kb.engine.folders.brake import GRACE, Brake
 from kb.engine.folders.files import stamp_at
 from kb.engine.folders.plan import Plan
 from kb.engine.folders.view import CALM, Observer, View, has_document, is_out, is_stale
@@ -52,6 +53,7 @@ class Synchroniser:
         self._remove = remove
         self.brake = Brake(folder.path)
         self._problem: str | None = None  # why missing files are not removed
+        self._out: dict[str, float] = {}  # files that are gone after somebody removed their documents, and since when
 
     def look(self, scope: Collection[str] | None = None, *, confirmed: bool = False) -> Looked:
         """Compare everything, or what is at and below some paths, and act on it.
@@ -137,13 +139,13 @@ class Synchroniser:
         Only two looks at everything, a while apart, show that a file is not somewhere else: events of a move may be
         late or lost, and a file that is moved during one look may be seen nowhere.
         """
-        self._forget(view, [view.known[path] for path in todo.removed if is_out(view.known[path])])
+        self._forget_decisions(view, [path for path in todo.removed if is_out(view.known[path])])
         missing = [path for path in todo.removed if not is_out(view.known[path])]
         self.brake.found(view.listing.files.keys() - set(missing))
-        if view.is_whole:
-            self.brake.miss(view.known[path] for path in missing)
         if confirmed:
             self.brake.confirm()
+        if view.is_whole:
+            self.brake.miss(view.known[path] for path in missing)
         if view.is_whole or self._problem is not None:
             self._problem = self.brake.holds(self._documents)
         due = [path for path in missing if self._problem is None or self.brake.is_confirmed(path)]
@@ -156,6 +158,15 @@ class Synchroniser:
             self._forget(view, some)
             self.brake.removed([one.path for one in some])
         return self._problem
+
+    def _forget_decisions(self, view: View, paths: Sequence[str]) -> None:
+        """Forget that somebody removed the documents of these files, unless the files turn up under other names."""
+        moment = time.monotonic()
+        self._out = {path: self._out.get(path, moment) for path in paths} if view.is_whole else self._out
+        due = [path for path in paths if moment - self._out.get(path, moment) >= GRACE]
+        if len(due) < len(paths):
+            view.scan_in(GRACE)
+        self._forget(view, [view.known[path] for path in due])
 
     def _forget(self, view: View, files: Sequence[WatchedFile]) -> None:
         """Remove the documents of files, and record what is left of these."""

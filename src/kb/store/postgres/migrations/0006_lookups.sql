@@ -1,0 +1,3 @@
+-- What the indexes are for: ../../sqlite/migrations/0013_lookups.sql.
+CREATE INDEX documents_accepted ON documents (accepted);
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
