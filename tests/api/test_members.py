@@ -6,7 +6,9 @@ import zipfile
 from io import BytesIO
 from typing import Any
 
-from made import archive, docx, mail, mailbox, paragraph, pdf, tar
+from PIL import Image, ImageDraw, ImageFont
+
+from made import archive, docx, encoded, mail, mailbox, paragraph, pdf, tar
 from support import Http, StartEngine, eventually
 
 
@@ -246,6 +248,30 @@ def test_reading_a_container_again_keeps_its_members(http: Http) -> None:
     assert reply.json["status"] == "completed", reply.body
     (hit,) = search(http, "Millbrook a", top=1)
     assert (hit["parent"], hit["anchor"]["member"]) == (id_, "a.txt")
+
+
+def test_reading_again_with_less_at_hand_loses_nothing(start_engine: StartEngine) -> None:
+    def lettered(word: str) -> bytes:
+        picture = Image.new("RGB", (900, 200), "white")
+        ImageDraw.Draw(picture).text((40, 60), word, "black", ImageFont.load_default(70))
+        return encoded(picture, "PNG")
+
+    engine = start_engine()
+    http = Http(engine.url)
+    id_ = add(http, "scans.zip", archive({"a.txt": "Millbrook a", "scan.png": lettered("Dunmarrow lane")}))[
+        "document_id"
+    ]
+    alone = add(http, "alone.png", lettered("Hollowmere road"))["document_id"]
+    before = {path: child["id"] for path, child in children(http, id_).items()}
+    assert set(before) == {"a.txt", "scan.png"}
+    engine.stop()
+    http = Http(start_engine(KB_OCR="off").url)
+    http("POST", f"/api/v1/documents/{id_}/reread?wait=60", {})
+    assert {path: child["id"] for path, child in children(http, id_).items()} == before
+    assert "Dunmarrow" in http("GET", f"/api/v1/documents/{before['scan.png']}/text").body.decode()
+    failed = http("POST", f"/api/v1/documents/{alone}/reread?wait=60", {}).json
+    assert http.job(failed["job_id"])["error"]["code"] == "ocr_failed"
+    assert "Hollowmere" in http("GET", f"/api/v1/documents/{alone}/text").body.decode()
 
 
 def test_an_archive_without_anything_readable_is_still_there_and_says_why(http: Http) -> None:

@@ -77,10 +77,10 @@ class RunningEngine:
         self._database, database, originals = store.database, store.database, store.originals
         recovery = Recovery(store)
         recorded = recovery.migrate()
-        embedder = CurrentEmbedder(open_embedder(settings, None if reindex else recorded, priority))
+        self._embedder = embedder = CurrentEmbedder(open_embedder(settings, None if reindex else recorded, priority))
         static = StaticEmbedder(settings.multilingual_dir)
         preparer = Preparer(embedder, settings.chunk_tokens, priority, static)
-        recovery.open(preparer.versions, reindex=reindex)
+        recovery.open(preparer.versions, preparer.dimensions, reindex=reindex)
         live = ChunkIndex(embedder.dimensions, model=embedder.fingerprint, awaiting_reindex=recovery.fresh)
         keywords = KeywordIndex()
         searcher = Searcher(database, live, keywords, embedder, static=static)
@@ -90,7 +90,7 @@ class RunningEngine:
         self._viewer = viewer = Viewer()
         trash = Trash(database, publisher, originals, settings.trash_days)
         writer = DocumentWriter(database, originals, sandbox, preparer, publisher)
-        unpacker = Unpacker(database, originals, sandbox, publisher, writer, trash.purge)
+        unpacker = Unpacker(database, originals, sandbox, publisher, writer, trash.put)
         pipeline = Pipeline(database, publisher, writer, unpacker)
         reindexer = Reindexer(database, sandbox, preparer, publisher, recovery.fresh)
         models = Models(settings, database, live, embedder, priority)
@@ -104,7 +104,11 @@ class RunningEngine:
         runs = {"note": pipeline.run, "file": pipeline.run, "reindex": remake, "bulk": bulk.run}
         concurrency = {"small": small_concurrency()}
         self._worker = worker = Worker(
-            queue, lambda job, interrupt: runs[job["kind"]](job, interrupt), priority, concurrency
+            queue,
+            lambda job, interrupt: runs[job["kind"]](job, interrupt),
+            priority,
+            concurrency,
+            lambda: not live.is_behind,
         )
         following = Following(database, live, keywords, models)
         static_fill = StaticFill(database, preparer, live, static)
@@ -179,6 +183,7 @@ class RunningEngine:
     def close(self) -> None:
         """Finish what runs, then let go of the folder."""
         self._folders.stop()
+        self._embedder.close()
         self._worker.stop()
         self._housekeeper.join()
         self._worker.stop()  # the lanes that the housekeeper started meanwhile

@@ -22,6 +22,7 @@ class Draft:
     given_title: str | None  # None: the title comes from the content
     given: Json  # the metadata that additions gave
     stored: Row | None  # the document, if its text stays and only title or metadata change
+    read_before: bool = False  # something was read of these very bytes
     title: str = ""
     metadata: Json = field(default_factory=dict)  # what the file says about itself, and then what was given
     texts: list[str] = field(default_factory=list)

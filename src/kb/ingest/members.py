@@ -79,7 +79,7 @@ class Unpacked:
 
 @dataclass(frozen=True)
 class Unpacker:
-    """`remove` takes a document out, with all that was found in it."""
+    """`remove` puts a document into the trash, with all that was found in it."""
 
     _database: Database
     _originals: Originals
@@ -98,6 +98,7 @@ class Unpacker:
         row = unpacked.within[-1]
         source = Source(self._originals.verified(row["content_hash"]), row["filename"] or "")
         there: set[str] = set()
+        again, complete = task.request.document_id is not None, False
         try:
             with closing(self._sandbox.members(row["doc_type"], source, task.interrupt)) as members:
                 for member in members:
@@ -105,15 +106,17 @@ class Unpacker:
                     task.steps.member(member.about.number, member.about.total)
                     entry = self._read(task, unpacked, member)
                     unpacked.entries.append(entry)
-                    if entry.state == "ok":
+                    # The same bytes read again: a member that fails this time stays as it was read before.
+                    if entry.state == "ok" or again:
                         there.add(member.about.path)
+            complete = True
         except JobFailure as failure:  # of the container itself
             unpacked.entries.append(LedgerEntry("further members", "failed", failure.message))
         with self._database.write(durable=False) as tx:
             tx.hold(task.job)
             unpacked.check(tx)
             for held in documents.members(tx, row["id"]):
-                if held["member"] not in there:
+                if held["member"] not in there and (complete or not again):
                     self._remove(tx, held)
 
     def _read(self, task: Task, unpacked: Unpacked, member: Member) -> LedgerEntry:

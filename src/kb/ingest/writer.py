@@ -24,6 +24,7 @@ from kb.store.backend import Database, Row, Transaction
 from kb.store.documents import Content
 from kb.store.originals import Originals
 
+READ = ("ok", "ocr")  # states of parts that have text
 EXHAUSTED: tuple[FailureCode, ...] = ("crashed", "out_of_memory", "timeout")
 
 
@@ -116,6 +117,9 @@ class DocumentWriter:
                 draft.take(part, len(passages))
                 task.steps.part_done(part)
                 yield from passages
+        if draft.read_before and not any(entry.state in READ for entry in draft.ledger):
+            reasons = "; ".join(dict.fromkeys(entry.reason for entry in draft.ledger if entry.reason))
+            raise JobFailure("ocr_failed", f"Nothing could be read this time: {reasons}. The document stays as it was.")
         if draft.encoded.places:
             draft.ledger.append(LedgerEntry("encoded bytes", "empty", draft.encoded.reason))
         if request.doc_type in CONTAINERS:
@@ -164,6 +168,9 @@ def begun(tx: Transaction, request: AddRequest, found: Known | None) -> Draft:
         given_title=requests.title_for(found, request),
         given=requests.given_metadata(found, request),
         stored=found.row if found and found.same_content and not requests.must_be_read(found.row, request) else None,
+        read_before=request.document_id is not None
+        and found is not None
+        and any(entry.state in READ for entry in documents.ledger_of(found.row)),
     )
 
 

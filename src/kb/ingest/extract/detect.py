@@ -8,7 +8,7 @@ from typing import Literal
 
 from kb.core.errors import UnsupportedFormat
 from kb.core.values import DocType
-from kb.ingest.extract.dialects import NAMED, PROLOG, XML_TYPE, dialect_of
+from kb.ingest.extract.dialects import COMMENTS, NAMED, PROLOG, XML_TYPE, dialect_of
 from kb.ingest.extract.mails import is_mail, is_mailbox, is_saved_page
 from kb.ingest.extract.packed import first_name, is_tar, zip_names
 from kb.ingest.extract.wide import wide_encoding
@@ -130,7 +130,7 @@ XML = re.compile(
     rb"|<[A-Za-z][^<>\s]*\s[^<>]*?\bxmlns[:=])"
 )
 SVG = re.compile(
-    PROLOG + rb"(?:<!doctype\s+svg.*?>\s*(?:<!--.*?-->\s*)*)?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
+    PROLOG + rb"(?:<!doctype\s+svg.*?>\s*+" + COMMENTS + rb")?<(?:\w+:)?svg[\s>]", re.IGNORECASE | re.DOTALL
 )
 
 CONVERSATION = re.compile(rb"\A\s*\{\s*\"format\"\s*:\s*\"kb-conversation/1\"")  # as `kb import` writes it

@@ -4,7 +4,9 @@ import re
 
 from kb.core.values import DocType
 
-PROLOG = rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*"
+# Possessive and atomic: with many comments, backtracking would take for ever.
+COMMENTS = rb"(?:(?><!--.*?-->)\s*+)*+"
+PROLOG = rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?" + COMMENTS
 CANVAS = (
     rb"\A(?:\xef\xbb\xbf)?\s*\{\s*\"(?:nodes|edges)\"\s*:\s*\[(?=.*\"type\"\s*:\s*\"(?:text|file|link|group)\")"
     rb"(?=.*\"width\"\s*:)(?=.*\"height\"\s*:)(?=.*\"edges\"\s*:)"

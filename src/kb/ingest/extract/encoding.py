@@ -227,6 +227,8 @@ def older(data: bytes, said: str | None) -> Decoded:
     for encoding in sorted(guess, key=SELDOM.__contains__):
         if encoding not in NAMES:  # those behind it are less likely
             looks = f" It looks like {encoding}, which is not read."
+            if encoding.startswith("utf-8"):
+                looks = " It looks like UTF-8 that is cut off or damaged."
             break
         if text := fitting(data, encoding):
             return Decoded(text, f"read as {NAMES[encoding]}{misled(said)}")

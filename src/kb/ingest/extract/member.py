@@ -56,11 +56,11 @@ def check_unpacked(packed: int, unpacked: int) -> None:
         )
 
 
-def unique(path: str, taken: set[str]) -> str:
-    """The path, with a number if it is taken."""
-    number, found = 1, path
+def unique(path: str, taken: dict[str, int]) -> str:
+    """The path, with a number if it is taken; `taken` has the last number of each."""
+    found = path
     while found in taken:
-        number += 1
-        found = f"{path} ({number})"
-    taken.add(found)
+        taken[path] += 1
+        found = f"{path} ({taken[path]})"
+    taken[found] = 1
     return found

@@ -32,7 +32,8 @@ TITLES = ("title", "head", "h")  # a child that names its section
 NAMES = ("title", "book-title", "article-title")  # of the whole document
 NAMED_WITHIN = 200  # elements
 FLAT_OFFICE = ("document", "wordDocument")  # their text is in one child, beside styles and settings
-NO_TEXT = ("binary", "binary-data", "binData", "stylesheet", "style", "script")
+NO_WORDS = ("binary", "binary-data", "binData", "fldData", "instrText")  # encoded bytes, and codes of Word's fields
+NO_TEXT = (*NO_WORDS, "stylesheet", "style", "script")
 LEFT_OUT = "running text; what stands in attributes, stylesheets and embedded files is left out"
 NO_DATA = ("schemaLocation", "noNamespaceSchemaLocation", "space")
 TAG = re.compile(r"<(?:[/?!]?[A-Za-z][^<>]*|!\[CDATA\[|!--)>?|\]\]>|-->")
@@ -91,7 +92,7 @@ def words(element: etree._Element) -> str:
     """All the text in an element, as it stands there."""
     found = [element.text or attribute(element, "alt") or ""]
     for child in element:
-        if isinstance(child.tag, str):
+        if isinstance(child.tag, str) and local(child) not in NO_WORDS:
             found.append(words(child))
         elif isinstance(child, etree._Entity):
             found.append(html.unescape(child.text or ""))
@@ -131,7 +132,7 @@ def paragraphs(element: etree._Element) -> Iterator[str]:
             yield from filter(None, [plain("".join(line))])
             line = []
             yield from (said for _, said in section_blocks(child, ""))
-        elif isinstance(child.tag, str):
+        elif isinstance(child.tag, str) and local(child) not in NO_WORDS:
             line.append(words(child))
         line.append(child.tail or "")
     yield from filter(None, [plain("".join(line))])

@@ -20,7 +20,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
 
 def members(source: Source) -> Iterator[Member]:
     listed = entries(source)
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     for number, entry in enumerate(listed, 1):
         path = unique(entry.path, taken)
         about = About(f"member {path}", path, PurePosixPath(entry.path).name, None, entry.outcome, number, len(listed))

@@ -14,7 +14,7 @@ from kb.ingest.extract.part import Outcome, Part
 from kb.ingest.extract.tidy import tidy
 
 MAX_ATTACHMENTS = 1000
-ENOUGH = 0.8  # of the words of the formatted text: then the plain one says the same
+ENOUGH = 0.95  # of the words of the formatted text: then the plain one says the same
 TEXTS = ("text/plain", "text/html")
 
 

@@ -102,9 +102,9 @@ class Letter:
             if part.hidden:
                 yield replace(part, name=f"{name}, hidden text", anchor=anchor, title=None, metadata={})
 
-    def members(self, before: str = "", taken: set[str] | None = None) -> Iterator[Member]:
+    def members(self, before: str = "", taken: dict[str, int] | None = None) -> Iterator[Member]:
         """The attachments; `before` says which message of several brought them."""
-        taken = set() if taken is None else taken
+        taken = {} if taken is None else taken
         total = len(self.attachments)
         for number, attachment in enumerate(self.attachments, 1):
             filename = file_name(attachment, number)

@@ -38,7 +38,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
 def members(source: Source) -> Iterator[Member]:
     """The attachments of all messages. Progress is told by messages: how many attachments come is not known."""
     found = messages(source)
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     for number, data in enumerate(found, 1):
         try:
             attached = list(eml.letter_of(data).members(f"message {number}/", taken))
