@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from embedding_server import EmbeddingServer, minilm
+from embedding_server import EmbeddingServer, bags_of_words, minilm
 from support import Http, StartEngine, eventually
 
 NOTE = "The tamarin sleeps in a hollow tree."
@@ -46,6 +46,17 @@ def test_nothing_is_lost_while_the_endpoint_is_away(start_engine: StartEngine, e
     assert http("GET", "/api/v1/status").json["health"]["status"] == "healthy"
     assert http("GET", "/api/v1/doctor").json["healthy"]
     back.close()
+
+
+def test_a_new_knowledge_base_takes_vectors_of_any_length(start_engine: StartEngine, endpoint: EmbeddingServer) -> None:
+    endpoint.embed = bags_of_words(64)
+    http = Http((engine := start_engine(KB_EMBED_URL=endpoint.url)).url)
+    note = http.add_note(NOTE)
+    assert http.search("a hollow tree", mode="vector")["results"][0]["document_id"] == note
+    engine.stop()
+    http = Http(start_engine(KB_EMBED_URL=endpoint.url).url)
+    assert http.search("a hollow tree", mode="vector")["results"][0]["document_id"] == note
+    assert http("GET", "/api/v1/doctor").json["healthy"]
 
 
 def test_an_index_of_another_model_is_refused_until_it_is_made_anew(

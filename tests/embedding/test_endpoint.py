@@ -1,12 +1,14 @@
 """Vectors from an endpoint of the user's own: right, complete and of one model, or an error that says what to do."""
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from embedding_server import Embed, EmbeddingServer, minilm
+from embedding_server import Embed, EmbeddingServer, bags_of_words, minilm
 from kb.core.errors import InvalidRequest, KBError, Unavailable
 from kb.core.settings import bundled_model_dir
 from kb.embedding.embedder import load
@@ -63,7 +65,7 @@ def test_both_protocols_give_the_vectors_in_order(start: StartServer, protocol: 
     last = server.requests[-1]
     assert last["model"] == "served"
     assert last["headers"]["Authorization"] == "Bearer secret"
-    assert max(len(request["input"]) for request in server.requests) <= 32
+    assert max(len(request["input"]) for request in server.requests) <= 33  # a probe and 32 texts
     assert protocol == "openai" or last["truncate"] is False
 
 
@@ -104,6 +106,10 @@ def test_what_unrelated_texts_have_in_common_is_measured(start: StartServer) -> 
         ((302, {}), "redirect"),
         ((200, {"data": []}), "0 vectors to 1 texts"),
         ((200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}), "2 dimensions in place of 384"),
+        ((200, {"data": [{"index": 1, "embedding": [1.0] * 384}]}), "0 vectors to 1 texts"),
+        ((200, {"data": [{"index": 0, "embedding": [1e-30] * 384}]}), "no direction"),
+        ((200, {"embeddings": None}), "no list of vectors"),
+        ((200, {"embeddings": 5}), "no list of vectors"),
         ((200, {"data": [{"index": 0, "embedding": [0.0] * 384}]}), "no direction"),
         ((200, {"data": [{"index": 0, "embedding": [float("nan")] * 384}]}), "no direction"),
         ((200, {"data": [{"index": 0, "embedding": "AAAA"}]}), "no list of vectors|vectors"),
@@ -118,6 +124,63 @@ def test_a_bad_answer_is_an_error_that_says_so(start: StartServer, answer: tuple
     with pytest.raises(KBError, match=said) as raised:
         embedder.begin_query("a question")()
     assert isinstance(raised.value, InvalidRequest) == (answer[0] == 400)
+
+
+def test_one_text_that_the_endpoint_cannot_embed_disturbs_no_other(start: StartServer) -> None:
+    server = start()
+    embedder = opened(server.url)
+    embedder.start()
+    server.refused = "poison"
+    with pytest.raises(Unavailable, match="It embeds other texts") as raised:
+        embedder.begin(["harmless", "poison"]).result()
+    assert "endpoint_away" not in raised.value.details  # so the attempts of its job are counted
+    assert embedder.ready
+    assert len(embedder.begin(["harmless"]).result()) == 1
+
+
+def test_the_reason_that_a_server_gives_is_shown(start: StartServer) -> None:
+    server = start(protocol="ollama")
+    server.answer = lambda _: (404, {"error": 'model "served" not found, try pulling it first'})
+    with pytest.raises(Unavailable, match="try pulling it first"):
+        opened(server.url)
+
+
+@pytest.mark.parametrize("dimensions", [8, 64, 1024])
+def test_vectors_may_have_any_number_of_dimensions(start: StartServer, dimensions: int) -> None:
+    server = start()
+    server.embed = bags_of_words(dimensions)
+    embedder = opened(server.url)
+    assert embedder.begin(TEXTS).result().shape == (len(TEXTS), dimensions)
+    again = opened(server.url, recorded=(embedder.name, embedder.fingerprint))
+    assert (again.dimensions, again.fingerprint) == (dimensions, embedder.fingerprint)
+
+
+def test_a_model_that_tells_nothing_apart_is_refused(start: StartServer) -> None:
+    server = start()
+    server.embed = lambda texts: np.ones((len(texts), 16))
+    with pytest.raises(Unavailable, match="same vector to every text"):
+        opened(server.url)
+
+
+def test_stopping_ends_a_request_that_is_not_answered(start: StartServer) -> None:
+    server = start()
+    embedder = opened(server.url)
+    held, asked = threading.Event(), threading.Event()
+
+    def hold(texts: Any) -> Any:
+        asked.set()
+        held.wait(60)
+        return 200, {}
+
+    server.answer = hold
+    waiting = embedder.begin(["a text"])
+    assert asked.wait(30)
+    began = time.monotonic()
+    embedder.close()
+    with pytest.raises(Unavailable):
+        waiting.result()
+    assert time.monotonic() - began < 10
+    held.set()
 
 
 def test_passing_trouble_is_tried_again(start: StartServer) -> None:
@@ -163,6 +226,16 @@ def test_another_model_behind_the_same_address_is_never_mixed_in(start: StartSer
     other.close()
 
 
+def test_a_model_that_was_replaced_without_an_absence_is_noticed(start: StartServer) -> None:
+    server = start()
+    embedder = opened(server.url)
+    server.embed = bags_of_words(384)
+    with pytest.raises(Unavailable, match="another model"):
+        embedder.begin(TEXTS[:2]).result()
+    with pytest.raises(Unavailable, match="another model"):
+        embedder.begin_query("a question")()
+
+
 def test_the_same_model_is_recognised_although_it_rounds_differently(start: StartServer) -> None:
     server = start()
     first = opened(server.url)
@@ -185,7 +258,23 @@ def test_with_an_index_it_starts_without_the_endpoint_and_without_one_it_does_no
     assert (later.ready, later.dimensions, later.fingerprint) == (False, 384, first.fingerprint)
 
 
-@pytest.mark.parametrize("url", ["http://", "http://user:password@127.0.0.1:1", "http://127.0.0.1:1/?key=x"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
+    for key in ("SECRET\nKEY", "ключ"):
+        with pytest.raises(InvalidRequest, match="KB_EMBED_API_KEY") as raised:
+            opened("http://127.0.0.1:1", key=key)
+        assert key not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://127.0.0.1:abc",
+        "http://127.0.0.1:99999",
+        "http://user:password@127.0.0.1:1",
+        "http://127.0.0.1:1/?key=x",
+    ],
+)
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match="KB_EMBED_URL"):
         opened(url)

@@ -36,6 +36,9 @@ class CurrentEmbedder:
     def start(self) -> None:
         self._current.start()
 
+    def close(self) -> None:
+        self._current.close()
+
     @property
     def name(self) -> str:
         return self._current.name

@@ -38,6 +38,9 @@ class WarmingEmbedder:
         """Load in a thread that is no daemon: the runtime aborts a process that ends in the middle of loading."""
         threading.Thread(target=self._load, name="load-model").start()
 
+    def close(self) -> None:
+        """Nothing waits for anything outside this process."""
+
     @property
     def ready(self) -> bool:
         return self._embedder is not None

@@ -30,17 +30,17 @@ class Recovery:
                 raise
             return None  # `open` deals with it
 
-    def open(self, versions: IndexVersions, *, reindex: bool) -> None:
+    def open(self, versions: IndexVersions, dimensions: int, *, reindex: bool) -> None:
         """Make the database ready. Without `reindex`, an index that was made with other `versions` is refused."""
         if reindex and self._store.database.damage():
             self.mend()
         try:
-            self._clear_up(versions, reindex)
+            self._clear_up(versions, dimensions, reindex)
         except KBError as error:
             if not is_damage(error):
                 raise
             if self.mend():
-                self._clear_up(versions, reindex)
+                self._clear_up(versions, dimensions, reindex)
 
     def mend(self) -> bool:
         """Make a damaged database whole, unless that would lose anything: then the engine serves what can be read."""
@@ -70,11 +70,13 @@ class Recovery:
                 ) from error
             self._store.migrate()
 
-    def _clear_up(self, versions: IndexVersions, reindex: bool) -> None:
+    def _clear_up(self, versions: IndexVersions, dimensions: int, reindex: bool) -> None:
         with self._store.database.write() as tx:
             self.fresh = reindex and bool(meta.differences(tx, versions))
             if not reindex:
                 meta.check(tx, versions)
+            if tx.vectors.dimensions() not in (None, dimensions) and not len(tx.vectors.ids()):
+                tx.vectors.clear(dimensions)  # a new file has room for those of the default model
             clear_up(tx)
             self._store.originals.sweep(tx, set(in_use(tx)))
 
