@@ -1,5 +1,7 @@
 """Several engines on one knowledge base in PostgreSQL: real processes on a real server."""
 
+import json
+import shutil
 import signal
 import uuid
 from collections.abc import Callable
@@ -9,6 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from kb.core.errors import Conflict
+from kb.core.settings import Settings, bundled_model_dir
+from kb.store.backup.restore_into import restore_into
 from postgres import PostgresServer
 from support import EngineProcess, Http, StartEngine, eventually
 
@@ -115,6 +120,47 @@ def engine_id(postgres: PostgresServer, name: str, folder: str) -> Any:
     with psycopg.connect(postgres.url) as connection:
         found = connection.execute(f'SELECT id FROM "{name}".engines WHERE place LIKE %s', (f"%/{folder}",)).fetchone()
     return found and found[0]
+
+
+def test_an_engine_that_lacks_the_new_model_says_so_and_answers_nothing(
+    start_shared: StartShared, tmp_path: Path
+) -> None:
+    near = tmp_path / "home" / "kb" / "models" / "near"
+    shutil.copytree(bundled_model_dir(), near)
+    (near / "kb-model.json").write_text(json.dumps({"passage_prefix": "passage: ", "query_prefix": "query: "}))
+    first = Http(start_shared("one", XDG_DATA_HOME=str(tmp_path / "home")).url)
+    second = Http(start_shared("two", XDG_DATA_HOME=str(tmp_path / "other")).url)
+    first.add_note("The heron stands in the reed.")
+    job = first("POST", "/api/v1/reindex", {"model": "near"}).json["job_id"]
+    assert first.ended(job)["status"] == "completed"
+    eventually(lambda: second("GET", "/health?ready").status == 503)
+    asked = second("POST", "/api/v1/search", {"query": "heron"})
+    assert asked.status == 503
+    assert "near" in asked.json["error"]["message"]
+    first.add_note("The bittern hides.")
+    shutil.copytree(near, tmp_path / "other" / "kb" / "models" / "near")
+    eventually(lambda: second("GET", "/health?ready").status == 200)
+    assert second.search("bittern")["results"]
+
+
+def test_what_replaces_everything_is_refused_also_after_the_connections_were_lost(
+    start_shared: StartShared, postgres: PostgresServer, name: str, tmp_path: Path
+) -> None:
+    http = Http(start_shared("one").url)
+    http.add_note("The heron stands in the reed.")
+    archive = tmp_path / "kb.tar"
+    archive.write_bytes(http("GET", "/api/v1/backup").body)
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        holders = f"SELECT pid FROM pg_locks WHERE objid = (hashtext('{name}')::bigint & 4294967295)::oid"
+        before = connection.execute(holders).fetchall()
+        assert before
+        for holder in before:
+            connection.execute("SELECT pg_terminate_backend(%s)", holder)
+        eventually(lambda: (after := connection.execute(holders).fetchall()) and not set(after) & set(before))
+    settings = Settings(data_dir=tmp_path / "tool", database_url=postgres.url, name=name)
+    with pytest.raises(Conflict, match="Another engine is using"):
+        restore_into(archive, settings, force=True)
+    assert http.search("heron")["results"]
 
 
 def test_engines_say_which_they_are_and_one_that_stops_says_so_first(start_shared: StartShared) -> None:

@@ -50,11 +50,17 @@ def migrate(settings: Settings, target_url: str, *, force: bool) -> Migration:
             raise KBError(f"{source.location} is where the knowledge base is already. Name another database with --to.")
         for store in (source, target):
             store.migrate()
-        moved = move(source, target, force=force)
         with source.database.read() as tx:
-            embedder = open_embedder(settings, meta.model(tx), Priority())
+            recorded = meta.model(tx)
+        embedder = open_embedder(settings, recorded, Priority())
+        if recorded not in (None, (embedder.name, embedder.fingerprint)):
+            raise KBError(
+                f"The index was made with {recorded and recorded[0]}, and the settings say {embedder.name}. Set "
+                "KB_MODEL_DIR or KB_EMBED_URL as the engine has them, and try again. Nothing was changed."
+            )
         embedder.start()
         embedder.wait()
+        moved = move(source, target, force=force)
         searches = compare(embedder, source, target)
     return Migration(source.location, target.location, moved, searches)
 

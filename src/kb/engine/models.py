@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb.core.errors import InvalidRequest
+from kb.core.errors import InvalidRequest, KBError, Unavailable
 from kb.core.settings import MODELS, Settings, default_model_dir, own_model_dir
 from kb.embedding.current import CurrentEmbedder
 from kb.embedding.lazy import WarmingEmbedder
@@ -60,8 +60,16 @@ class Models:
             recorded = meta.model(tx)
         if recorded is None or recorded[1] == self._in_use.fingerprint:
             return False
-        following = self.opened(recorded[0])
-        following.wait()
+        try:
+            following = self.opened(recorded[0])
+            following.wait()
+        except KBError as wrong:
+            behind = Unavailable(
+                f"Another engine switched to the model {recorded[0]}, which this one cannot use: {wrong.message}",
+                cannot_follow=True,
+            )
+            self._live.fall_behind(behind)
+            raise behind from wrong
         self.take_over(following)
         return True
 

@@ -454,9 +454,19 @@ class ChunkIndex:
             np.take(old[name], keep[order], axis=0, out=self._chunks[name][new])
         self._take_in(new)
 
+    def fall_behind(self, why: Unavailable) -> None:
+        """Answer nothing until the index has been loaded again or replaced."""
+        self._failure = why
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether other engines changed what this one cannot take in."""
+        return isinstance(self._failure, Unavailable) and bool(self._failure.details.get("cannot_follow"))
+
     def take_over(self, other: "ChunkIndex") -> None:
         """Become a loaded index of another model, which nothing else uses, between two searches."""
         with self._changing:
+            self._failure = None
             self.dimensions, self.model, self.without_vector = other.dimensions, other.model, other.without_vector
             self._chunks, self._documents, self._doc_vectors = other._chunks, other._documents, other._doc_vectors
             self._row_of_chunk, self._ord_of_document = other._row_of_chunk, other._ord_of_document

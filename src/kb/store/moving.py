@@ -31,29 +31,46 @@ class Moved:
 
 
 def move(source: Store, target: Store, *, force: bool = False) -> Moved:
-    """Copy everything. A target that holds something is replaced only with `force`; an error changes nothing there."""
+    """Copy everything and compare all rows, in one transaction: an error or an end in the middle changes nothing there.
+
+    A target that holds something else is replaced only with `force`. One that has the same rows was filled by a run
+    that was interrupted afterwards, and is compared as if it had just been filled.
+    """
     with source.database.read() as old, target.database.write() as new:
-        if not is_empty(new):
-            if not force:
-                raise Conflict(
-                    f"{target.location} is not empty. Name another with KB_NAME, or replace what is there with --force."
-                )
+        hashes = in_use(old)
+        there = not force and not is_empty(new)
+        if there:
+            with_same_rows(old, new, target.location)
+            missing = [sha256 for sha256 in hashes if not target.originals.has(sha256)]
+        else:
             copying.clear(new)
             target.originals.clear(new)
-        for step in copying.steps(old):
-            step(new)
-        hashes = in_use(old)
-        missing = [sha256 for sha256 in hashes if not copied(source.originals, target.originals, new, sha256)]
+            for step in copying.steps(old):
+                step(new)
+            missing = [sha256 for sha256 in hashes if not copied(source.originals, target.originals, new, sha256)]
+            new.publishes(None, lambda: None)  # an engine that serves the target, if any, loads it again
+        rows = {table: compared(old, new, table) for table in copying.TABLES}
     try:
         with source.database.read() as old, target.database.read() as new:
-            rows = {table: compared(old, new, table) for table in copying.TABLES}
             compare_derived(old, new)
     except BaseException:
-        with target.database.write() as new:
-            copying.clear(new)
-            target.originals.clear(new)
+        if not there:
+            with target.database.write() as new:
+                copying.clear(new)
+                target.originals.clear(new)
         raise
     return Moved(rows, len(hashes) - len(missing), missing)
+
+
+def with_same_rows(old: Transaction, new: Transaction, location: str) -> None:
+    """Refuse a target that holds something else than the source."""
+    try:
+        for table in copying.TABLES:
+            compared(old, new, table)
+    except KBError as differing:
+        raise Conflict(
+            f"{location} is not empty. Name another with KB_NAME, or replace what is there with --force."
+        ) from differing
 
 
 def is_empty(tx: Transaction) -> bool:
@@ -112,4 +129,6 @@ def vectors_of(tx: Transaction, chunk_ids: NDArray[np.int64]) -> Vector:
 
 
 def differs(what: str) -> KBError:
-    return KBError(f"After copying, {what} differ between both stores. The new one was emptied again.")
+    return KBError(
+        f"After copying, {what} differ between both stores. Do not use the new one; the old one is as it was."
+    )

@@ -55,6 +55,9 @@ def test_everything_moves_and_stays_the_same(opened: Callable[[], Store]) -> Non
         assert tx.fulltext.postings(["heron"])[0].counts.tolist() == [2]
         (sha256,) = tx.column("SELECT content_hash FROM documents WHERE title = 'c'")
     assert target.originals.verified(sha256).read_bytes() == b"the original"
+    assert move(source, target) == done  # as after an end behind the copying: it is compared once more
+    with source.database.write() as tx:
+        tx.run("UPDATE documents SET title = 'another' WHERE title = 'c'")
     with pytest.raises(Conflict, match="not empty"):
         move(source, target)
     assert move(source, target, force=True) == done

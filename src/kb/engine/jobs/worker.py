@@ -27,11 +27,17 @@ class Worker:
     """
 
     def __init__(
-        self, queue: Queue, run: Run, priority: Priority, concurrency: Mapping[str, int] | None = None
+        self,
+        queue: Queue,
+        run: Run,
+        priority: Priority,
+        concurrency: Mapping[str, int] | None = None,
+        may_claim: Callable[[], bool] = lambda: True,
     ) -> None:
         self._queue = queue
         self._run = run
         self._priority = priority
+        self._may_claim = may_claim
         self.stopping = threading.Event()
         self._threads = [
             (lane, threading.Thread(target=self._work, args=(lane,), name=f"worker-{lane}-{number}"))
@@ -58,6 +64,9 @@ class Worker:
 
     def _work(self, lane: str) -> None:
         while not self.stopping.is_set():
+            if not self._may_claim():
+                self.stopping.wait(1)
+                continue
             try:
                 job = self._queue.claim(lane, self.stopping)
                 if job is not None:

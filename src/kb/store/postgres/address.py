@@ -71,7 +71,8 @@ def parsed(url: str, name: str) -> Address:
                 f"KB_DATABASE_URL asks for sslmode={mode}, which does not prove that the server is the right one. "
                 "Leave sslmode out or say verify-full; sslrootcert=FILE names the certificate of your own authority."
             )
-        given.setdefault("sslrootcert", "system")
+        if "PGSSLROOTCERT" not in os.environ:
+            given.setdefault("sslrootcert", "system")
     session = {**SESSION, "search_path": f'"{name}"'}
     given = CONNECTION | given
     options = " ".join(f"-c {key}={value}" for key, value in session.items())

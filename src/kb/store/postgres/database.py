@@ -48,6 +48,8 @@ FEW_CHANGES = 100  # writes after which the planner's figures are out of date
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 # A COMMIT is never cancelled, so no time limits it. An engine that stands still must not keep the others from writing.
 PUBLISH = "BEGIN; SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO '15s'"
+# Of what has the knowledge base for itself: it may read files for longer.
+REPLACE = "BEGIN; SET LOCAL statement_timeout TO 0; SET LOCAL idle_in_transaction_session_timeout TO 0"
 WRITE = "BEGIN"
 WRITE_SOON = "BEGIN; SET LOCAL synchronous_commit TO off"
 NOTIFY = "SELECT pg_notify(:channel, :told)"
@@ -80,7 +82,9 @@ class PostgresDatabase:
         self._anywhere = Pool(address.anywhere, patient=False)
         self._local = threading.local()  # .away: this thread reads from any server
         self._follower = LogFollower(self._pool, self._tell)
-        self._listener = LogListener(address.conninfo, self._channel, self._engine, self._follower, self._tell)
+        self._listener = LogListener(
+            address.conninfo, self._channel, self._engine, self._follower, self._tell, self._share
+        )
         self._presence = Presence(self._engine, place, url)
         self._guard: Connection | None = None  # holds the lock
         self._writer = threading.Lock()  # others of this engine would only wait at the server
@@ -108,6 +112,12 @@ class PostgresDatabase:
                     )
                 time.sleep(0.1)
         return guard
+
+    def _share(self, connection: Connection) -> None:
+        """Lock as `lock` did, whose connection is gone after a failover; what needs no place keeps others out by it."""
+        taken = executed(connection, LOCKS[True], {"schema": self.address.schema}).fetchone()
+        if self._place and taken != (True,):
+            raise Unavailable(f"Another program replaces what is in {self.address.shown}. Try again when it is done.")
 
     def open(self) -> None:
         """Begin to read and write."""
@@ -178,7 +188,7 @@ class PostgresDatabase:
     @contextmanager
     def _publishing(self) -> Iterator[PostgresTransaction]:
         write_id = str(uuid.uuid4())
-        with self._writing(PUBLISH) as transaction:
+        with self._writing(PUBLISH if self._place else REPLACE) as transaction:
             connection = transaction.connection
             assert connection is not None
             seq = self._next(connection)

@@ -17,6 +17,7 @@ BUSY = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
     errors.TooManyConnections,
+    errors.IdleInTransactionSessionTimeout,  # this engine stood still
     errors.ReadOnlySqlTransaction,  # it became a standby
 )
 REFUSED = (errors.InvalidPassword, errors.InvalidAuthorizationSpecification, errors.InvalidCatalogName)

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 PAUSE = 0.2  # seconds between two attempts to connect
+LONGER_PAUSE = 2.0  # while something is missing here
 
 
 class LogListener:
@@ -32,15 +33,19 @@ class LogListener:
         engine: str,
         follower: LogFollower,
         tell: Callable[[Sequence[Change]], None],
+        share: Callable[[Connection], None],
     ) -> None:
+        """`share` locks the knowledge base for as long as the connection lasts, against what replaces all of it."""
         self._conninfo = conninfo
         self._channel = channel
         self._engine = engine
         self._follower = follower
         self._tell = tell
+        self._share = share
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
+        self._behind = ""  # why changes of other engines cannot be taken in
         self.away = False
         self.head = 0
 
@@ -67,16 +72,27 @@ class LogListener:
         while not self._stopping.is_set():
             try:
                 with connect(self._conninfo) as connection:
+                    self._share(connection)
                     connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
                     self._follower.check()
                     self._listen(connection)
             except (KBError, psycopg.Error) as error:
+                if isinstance(error, KBError) and error.details.get("cannot_follow"):
+                    self._cannot_follow(error)
+                    continue
                 if not self.away and not self._stopping.is_set():
                     log.warning("the database cannot be reached: %s", " ".join(str(error).split()))
                 self.away = True
             except Exception:
                 log.exception("what other engines changed could not be applied; it is tried again")
             self._stopping.wait(PAUSE)
+
+    def _cannot_follow(self, error: KBError) -> None:
+        """The database is there, but not what the change needs here. Try again, and say so once."""
+        if error.message != self._behind:
+            log.error("%s", error.message)
+        self._behind = error.message
+        self._stopping.wait(LONGER_PAUSE)
 
     def _listen(self, connection: Connection) -> None:
         while not self._stopping.is_set():
