@@ -28,9 +28,12 @@ class FusionConstants:
     # Share of the question's words, by rarity, that occur at all: as if in another language, and as in this one.
     foreign: float = 0.3
     native: float = 0.6
+    fluent: float = 0.75  # trust in the model above which it reads the question well
+    english: float = 0.5  # by how much less has to occur where it reads it best
     least_words: float = 0.1  # what the keyword leg counts at least
     static_weight: float = 0.9  # of the static leg, where the others cannot be trusted (docs/decisions/029)
     static_least: float = 0.2  # share of it where only the model does not read the question
+    half_blind: float = 0.5  # trust in the model below which it hardly reads the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from kb.core.arrays import nonzero
 from kb.index.chunk_index import Snapshot
 from kb.store.backend import Transaction
 
-SHORTEST, LONG = 4, 8  # letters of a word from which on it may be one edit away, and two
+SHORTEST, LONG = 5, 8  # letters of a word from which on it may be one edit away, and two
 PAIRS_OF_EDIT = 6  # at most, that one edit removes and adds
 COMPARED = 32  # terms at most that are compared letter by letter
 MOST_NEW = 512  # chunks whose terms a search reads; more are left to the next reading of all
@@ -50,6 +50,7 @@ class Vocabulary:
             near = nonzero((lengths <= edits) & (pairs <= edits * PAIRS_OF_EDIT))
             near = near.take(np.argsort(pairs.take(near), kind="stable")[:COMPARED])
             terms = list(dict.fromkeys(self._terms[at] for at in near.tolist()))
+        terms = [term for term in terms if term[0] == word[0]]  # few people mistype the first letter
         found = [(distance, term) for term in terms if (distance := edit_distance(word, term, edits)) <= edits]
         return [term for _, term in sorted(found, key=lambda one: one[0])]
 

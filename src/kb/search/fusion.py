@@ -24,15 +24,21 @@ def trusted(letters_per_token: float, constants: FusionConstants) -> float:
     return min(max(reads, constants.least_trust), 1.0)
 
 
-def words_trusted(known: float, constants: FusionConstants) -> float:
-    """How far the keyword leg can be trusted, by the share of the question's words that occur: `least_words` to 1."""
-    occurs = (known - constants.foreign) / (constants.native - constants.foreign)
-    return min(max(occurs, constants.least_words), 1.0)
+def words_trusted(known: float, trust: float, constants: FusionConstants) -> float:
+    """How far the keyword leg can be trusted, by the share of the question's words that occur: `least_words` to 1.
+
+    A question that the model reads well is in English: then fewer of its words have to occur.
+    """
+    reads = max((trust - constants.fluent) / (1 - constants.fluent), 0.0)
+    foreign = constants.foreign * (1 - constants.english * reads)
+    native = constants.native * (1 - constants.english * reads)
+    return min(max((known - foreign) / (native - foreign), constants.least_words), 1.0)
 
 
 def static_weight(trust: float, words: float, constants: FusionConstants) -> float:
-    """What the static leg counts: nothing where both others can be trusted."""
-    return constants.static_weight * (1 - words * max(trust, 1 - constants.static_least))
+    """What the static leg counts: nothing where both others can be trusted, little where the words can."""
+    blind = max(0.0, 1 - trust / constants.half_blind)
+    return constants.static_weight * (1 - words * (1 - constants.static_least * blind))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ ROUNDING = 1 - 1e-5  # so that no row is lost to rounding
 FREQUENT = 500  # chunks with a term from which on its postings are also resolved ahead
 AT_ONCE = 64  # rarer terms that are read together
 MOST_TERMS = 250_000  # terms that are read ahead
+MISSPELT_SHARE = 0.5  # of a question's words that may occur nowhere for them to count as misspelt
+FEW_WORDS = 2  # that may in any case
 LIKELY = 3  # terms that may be tried for a word that occurs nowhere
 MOST_FREQUENT = 0.8 * HELD_POSTINGS  # what frequent terms may take of the memory; the rest is for the others
 
@@ -189,14 +191,17 @@ class KeywordIndex:
         found = self._known(tx, scope, list(asked))
         weights = {term: one.count * (K3 + 1) / (K3 + one.count) for term, one in asked.items()}
         corrected: dict[str, str] = {}
-        for term, one in asked.items():
-            if term not in found and one.is_word:
-                for likely in self._vocabulary.nearest(tx, scope.snapshot, term)[:LIKELY]:
-                    if known := self._known(tx, scope, [likely]):
-                        found |= known
-                        weights.setdefault(likely, weights[term])
-                        corrected[one.word] = likely
-                        break
+        words = [term for term, one in asked.items() if one.is_word]
+        unknown = [term for term in words if term not in found]
+        if len(unknown) > max(MISSPELT_SHARE * len(words), FEW_WORDS):  # it is in another language
+            unknown = []
+        for term in unknown:
+            for likely in self._vocabulary.nearest(tx, scope.snapshot, term)[:LIKELY]:
+                if known := self._known(tx, scope, [likely]):
+                    found |= known
+                    weights.setdefault(likely, weights[term])
+                    corrected[asked[term].word] = likely
+                    break
         return Keywords(scope, Lookup(found, weights, corrected), count)
 
     def _known(self, tx: Transaction, scope: Scope, terms: Sequence[str]) -> dict[str, ResolvedPostings]:

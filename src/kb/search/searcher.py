@@ -209,7 +209,7 @@ class Searcher:
             return Fusion(constants, question.trust if request.mode == "hybrid" else 1.0)
         if words.keywords is None:
             return Fusion(constants, question.trust, static=1 - question.trust)
-        by_words = words_trusted(words.keywords.known, constants)
+        by_words = words_trusted(words.keywords.known, question.trust, constants)
         return Fusion(constants, question.trust, by_words, static_weight(question.trust, by_words, constants))
 
     def _count(self, request: SearchRequest, question: Question, words: Words, changes: int) -> Facets | None:
