@@ -19,7 +19,7 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     && /opt/venv/bin/python -m kb.embedding.model install \
     && /opt/venv/bin/python -m kb.embedding.model install potion-multilingual \
     && /opt/venv/bin/pip uninstall --quiet --yes pip setuptools hatchling editables ziglang \
-    && /opt/venv/bin/python -m compileall -q -j 0 /opt/venv/lib
+    && /opt/venv/bin/python -m compileall -q -j 0 -x 'olefile2[.]py' /opt/venv/lib
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="kb engine, ROCm" \
