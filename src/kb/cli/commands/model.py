@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kb.cli.options import Commands, command, connect, print_json
-from kb.core.errors import InvalidRequest
+from kb.core.errors import InvalidRequest, KBError
 from kb.core.types import Json
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _show(args: argparse.Namespace) -> int:
         else:
             print(f"{settings.embed_model or 'The only model'} of the endpoint {settings.embed_url} (KB_EMBED_URL)")
         return 0
-    folder = settings.model_dir
+    folder = settings.model_folder(_in_use())
     found = describe(folder).description  # an error says what is missing and how to install it
     verified = bool(found.files) and is_installed(folder, found)
     if args.json:
@@ -101,6 +101,14 @@ def _show(args: argparse.Namespace) -> int:
     state = "every file is verified" if verified else "none that kb knows, or changed: its files have other hashes"
     print(f"{found.name} in {folder}\n{found.dimensions} dimensions, {found.max_tokens} tokens; {state}")
     return 0
+
+
+def _in_use() -> str | None:
+    """The model of the running engine; None if none runs: then the settings say what a new one would begin with."""
+    try:
+        return str(connect().status()["model"]["name"])
+    except KBError:
+        return None
 
 
 def _list(args: argparse.Namespace) -> int:

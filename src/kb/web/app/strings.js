@@ -315,7 +315,7 @@ export const text = {
   export: "Download an export",
   index: "Index",
   reindex: "Make the index anew",
-  reindexHint: "Needed after a change of the model. The old index answers until the new one is complete.",
+  reindexHint: "Cuts and embeds every document anew. The old index answers until the new one is complete.",
   reindexing: "The index is being made anew.",
   keyKept: "This browser keeps the engine's key for this tab, or for this machine if you asked for it.",
 
