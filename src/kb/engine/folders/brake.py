@@ -12,6 +12,7 @@ from kb.engine.folders.files import SIGNED
 from kb.store.watched import Stamp, WatchedFile
 
 GRACE = 3.0  # seconds that a file is missing before its document is removed
+SCANS = 3  # and at least so many times as long as a scan takes: a file that is moved during one may be seen nowhere
 HANDFUL = 5  # files that may always vanish at once
 SHARE = 10  # else at most one in so many
 MANY = 100
@@ -27,6 +28,7 @@ class Brake:
         self._asked: set[str] = set()  # missing files that a person was asked about
         self._confirmed: set[str] = set()  # of them, those that are to be removed
         self._removed: list[float] = []  # when a document was removed unasked, of late
+        self.scan_seconds = 0.0  # that the last scan took
 
     @property
     def missing(self) -> list[str]:
@@ -50,7 +52,7 @@ class Brake:
     def wait(self, path: str) -> float:
         """For how many seconds a missing file may still come back."""
         since = self._missing[path][1] if path in self._missing else time.monotonic()
-        return max(0.0, GRACE - (time.monotonic() - since))
+        return max(0.0, max(GRACE, SCANS * self.scan_seconds) - (time.monotonic() - since))
 
     def is_confirmed(self, path: str) -> bool:
         return path in self._confirmed

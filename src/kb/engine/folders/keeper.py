@@ -143,7 +143,7 @@ class Keeper:
         began = time.monotonic()
         self._due.clear()
         looked = self._sync.look(confirmed=confirmed)
-        self._scan_took = time.monotonic() - began
+        self._scan_took = self._sync.brake.scan_seconds = time.monotonic() - began
         self._scan_at = time.monotonic() + self._period
         self._watcher.follow(looked.folders)
         self._after(looked)
