@@ -82,7 +82,10 @@ class Server:
             return connection.execute(sql.encode()).fetchall()
 
     def promote(self) -> None:
-        self.ask("SELECT pg_promote()")
+        """Not waiting within the statement: recovery, which goes on for a moment, may cancel it."""
+        self.ask("SELECT pg_promote(false)")
+        while self.ask("SELECT pg_is_in_recovery()") != [(False,)]:
+            time.sleep(0.02)
 
     def first_process(self) -> int | None:
         return self._process.pid if self._process else None
