@@ -48,6 +48,12 @@ def test_outputs_are_read_as_text_and_pictures_are_counted(extract: Extract) -> 
     assert (part.outcome.state, part.outcome.reason) == ("ok", "pictures in its output are not read: 1")
 
 
+def test_an_output_that_has_only_forms_without_text_is_counted(extract: Extract) -> None:
+    table = {"output_type": "display_data", "data": {"text/html": "<table><tr><td>4711</td></tr></table>"}}
+    (part,) = extract(notebook(run("show()", table)))
+    assert part.outcome.reason == "forms without text in its output are not read: 1"
+
+
 def test_a_picture_inside_a_markdown_cell_is_no_text(extract: Extract) -> None:
     (part,) = extract(notebook(written(f"Low ![ebb](data:image/png;base64,{PNG}) water <img src='data:x,{PNG}'>")))
     assert part.text == "Low ![ebb] water <img src=''>"

@@ -17,7 +17,7 @@ from kb.ingest.extract.unstructured import Unstructured
 
 MAX_CHARACTERS = 16 * 2**20  # of one value: parsed, it takes many times that
 MAX_DEPTH = 100
-KEY_CHARACTERS = 100
+KEY_CHARACTERS = 300  # of a key in a path; files of translations have sentences as keys
 LIST_ITEM = 80  # characters: a list of shorter ones stands on one line
 HEADING = " > "  # between the parts of a heading path
 LINE = re.compile(r"[^\n]*\n|[^\n]+")

@@ -32,8 +32,7 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
     title = detail(field(notebook, "metadata").get("title")) or None
     for number, cell in enumerate(cells, 1):
         name, found = f"cell {number}", False
-        pictures = sum(1 for output in outputs_of(cell) if any(kind.startswith("image/") for kind in forms(output)))
-        outcome = Outcome("ok", f"pictures in its output are not read: {pictures}") if pictures else Outcome()
+        outcome = outcome_of(outputs_of(cell))
         for text in pieces(cell, titles):
             title = title or next((said for level, said in titles if level == 1), None)
             anchor = Anchor(cell=number, heading=HEADING.join(said for _, said in titles) or None)
@@ -41,7 +40,9 @@ def parts(source: Source, _: Ocr) -> Iterator[Part]:
             yield Part(name, text, anchor, outcome, title, about, number, len(cells))
             found = True
         if not found:
-            yield Part(name, "", Anchor(cell=number), outcome if pictures else EMPTY, title, {}, number, len(cells))
+            yield Part(
+                name, "", Anchor(cell=number), outcome if outcome.reason else EMPTY, title, {}, number, len(cells)
+            )
 
 
 def opened(source: Source) -> Json:
@@ -97,6 +98,17 @@ def sections(text: str, titles: Titles) -> Iterator[str]:
         lines.append(line)
     if rest := "\n".join(lines).strip():
         yield rest
+
+
+def outcome_of(outputs: list[Json]) -> Outcome:
+    """Count what of the outputs is not read: pictures, and what has only other forms, for example HTML."""
+    drawn = [output for output in outputs if any(kind.startswith("image/") for kind in forms(output))]
+    unread = [
+        output for output in outputs if forms(output) and output not in drawn and forms(output).keys().isdisjoint(TEXTS)
+    ]
+    told = [("pictures", len(drawn)), ("forms without text", len(unread))]
+    reasons = [f"{what} in its output are not read: {count}" for what, count in told if count]
+    return Outcome("ok", "; ".join(reasons)) if reasons else Outcome()
 
 
 def outputs_of(cell: Json) -> list[Json]:
