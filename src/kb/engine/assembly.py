@@ -108,7 +108,7 @@ class RunningEngine:
             lambda job, interrupt: runs[job["kind"]](job, interrupt),
             priority,
             concurrency,
-            lambda: not live.is_behind,
+            lambda lane: not live.is_behind and (lane == "bulk" or embedder.ready or not settings.embed_url),
         )
         following = Following(database, live, keywords, models)
         static_fill = StaticFill(database, preparer, live, static)

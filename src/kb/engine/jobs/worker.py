@@ -24,6 +24,7 @@ class Worker:
 
     `run` gets a function to call between its steps, which waits while a search is running, and raises when the job
     should not go on. `concurrency` says how many jobs of a lane may run at once: one, unless it is named.
+    `may_claim` says whether this engine can do the jobs of a lane now.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Worker:
         run: Run,
         priority: Priority,
         concurrency: Mapping[str, int] | None = None,
-        may_claim: Callable[[], bool] = lambda: True,
+        may_claim: Callable[[str], bool] = lambda lane: True,  # noqa: ARG005
     ) -> None:
         self._queue = queue
         self._run = run
@@ -64,7 +65,7 @@ class Worker:
 
     def _work(self, lane: str) -> None:
         while not self.stopping.is_set():
-            if not self._may_claim():
+            if not self._may_claim(lane):
                 self.stopping.wait(1)
                 continue
             try:
@@ -115,7 +116,7 @@ class Worker:
         However long an embedding endpoint is away, the job waits for it.
         """
         if isinstance(error, KBError) and error.details.get("endpoint_away"):
-            log.info("job %s waits: %s", job["id"], error.message)
+            log.debug("job %s waits: %s", job["id"], error.message)
             self._record(lambda: self._queue.postpone(job, ENDPOINT_WAIT, counted=False))
             return
         if isinstance(error, KBError) and error.retryable and job["attempts"] < MAX_ATTEMPTS:
