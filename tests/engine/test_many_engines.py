@@ -88,8 +88,9 @@ def test_a_job_of_an_engine_that_dies_is_finished_by_another_once(
         assert connection.execute("SELECT count(*) = max(seq) FROM changes").fetchone() == (True,)
 
 
+@pytest.mark.parametrize("waits_first", [True, False])
 def test_a_note_that_was_sent_again_and_edited_since_is_not_added_by_the_first_request(
-    start_shared: StartShared, postgres: PostgresServer, name: str
+    start_shared: StartShared, postgres: PostgresServer, name: str, *, waits_first: bool
 ) -> None:
     dying, living = start_shared("one"), start_shared("two")
     first, second = Http(dying.url), Http(living.url)
@@ -100,6 +101,9 @@ def test_a_note_that_was_sent_again_and_edited_since_is_not_added_by_the_first_r
     dead, left = (dying, second) if runner == engine_id(postgres, name, "one") else (living, first)
     dead.process.send_signal(signal.SIGSTOP)
     note = left.add_note(text)
+    if not waits_first:  # as if the job that waits had been accepted after the other one
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            connection.execute(f'UPDATE "{name}".jobs SET seq = seq + 1000 WHERE id = %s', (job,))
     assert left("PATCH", f"/api/v1/notes/{note}", {"text": "Edited since."}).status == 200
     dead.stop(signal.SIGKILL)
     ended = left.ended(job)

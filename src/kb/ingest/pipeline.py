@@ -13,7 +13,7 @@ from kb.core.values import AddOutcome
 from kb.ingest import requests
 from kb.ingest.members import Unpacker
 from kb.ingest.publish import MovedError, Publisher, attempted
-from kb.ingest.requests import AddRequest, Known, known, overtaken
+from kb.ingest.requests import AddRequest, Known, edited_meanwhile, known
 from kb.ingest.steps import Steps
 from kb.ingest.writer import DocumentWriter, Task, begun
 from kb.store import documents, jobs
@@ -89,7 +89,7 @@ class Pipeline:
 
 
 def known_by_now(tx: Transaction, task: Task) -> Known | None:
-    return known(tx, task.request) or overtaken(tx, task.request, task.job["seq"])
+    return known(tx, task.request) or edited_meanwhile(tx, task.request, task.job["created_at"])
 
 
 def answers(found: Known, job: Row, request: AddRequest) -> bool:

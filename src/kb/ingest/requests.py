@@ -107,15 +107,15 @@ def known(tx: Transaction, request: AddRequest) -> Known | None:
     return Known(candidates[0], same_content=True) if candidates else None
 
 
-def overtaken(tx: Transaction, request: AddRequest, seq: int) -> Known | None:
-    """The note that the same request, sent again, has brought meanwhile, and that was edited since.
+def edited_meanwhile(tx: Transaction, request: AddRequest, accepted_at: str) -> Known | None:
+    """The note that the same request, sent twice, has brought already, and that was edited since this one was accepted.
 
-    The job of the first request waited, for example because its engine died: it must not add the old text once more.
+    One of the two waited, for example because its engine died: it must not add the old text once more.
     """
     if request.text is None or request.source_path is not None or request.parent_id is not None:
         return None
-    candidates = tagged_alike(tx, documents.brought_later(tx, request.text, seq), request)
-    return Known(candidates[0]) if candidates else None
+    candidates = tagged_alike(tx, documents.edited_since(tx, request.text, accepted_at), request)
+    return Known(candidates[0], kept=True) if candidates else None
 
 
 def tagged_alike(tx: Transaction, rows: list[Row], request: AddRequest) -> list[Row]:

@@ -81,10 +81,13 @@ SELECT * FROM published WHERE content_hash = :hash AND (doc_type = 'note') = :is
  ORDER BY source_path IS NOT NULL, id
 """
 
-# Notes that jobs accepted after this one brought with this text, and that were edited since.
-OVERTAKEN = """
-SELECT d.* FROM published d JOIN note_versions v ON v.document_id = d.id AND v.version = 1
- WHERE d.accepted > :seq AND d.version > 1 AND d.doc_type = 'note' AND d.source_path IS NULL AND v.text = :text
+# Notes that were added with this text, and edited for the first time after this moment.
+EDITED_SINCE = """
+SELECT d.* FROM published d
+  JOIN note_versions added ON added.document_id = d.id AND added.version = 1
+  JOIN note_versions edited ON edited.document_id = d.id AND edited.version = 2
+ WHERE d.version > 1 AND d.updated_at >= :moment AND edited.created_at >= :moment
+   AND d.doc_type = 'note' AND d.source_path IS NULL AND added.text = :text
  ORDER BY d.id
 """
 
@@ -217,9 +220,9 @@ def with_content(tx: Transaction, content_hash: str, *, is_note: bool) -> list[R
     return tx.rows(WITH_HASH, {"hash": content_hash, "is_note": is_note})
 
 
-def brought_later(tx: Transaction, text: str, seq: int) -> list[Row]:
-    """Notes that later requests brought with this text, and that have another text by now."""
-    return tx.rows(OVERTAKEN, {"text": text, "seq": seq})
+def edited_since(tx: Transaction, text: str, moment: str) -> list[Row]:
+    """Notes that were added with this text and had it until this moment, at least."""
+    return tx.rows(EDITED_SINCE, {"text": text, "moment": moment})
 
 
 def member(tx: Transaction, parent_id: int, path: str) -> Row | None:

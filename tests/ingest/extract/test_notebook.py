@@ -49,8 +49,8 @@ def test_outputs_are_read_as_text_and_pictures_are_counted(extract: Extract) -> 
 
 
 def test_an_output_that_has_only_forms_without_text_is_counted(extract: Extract) -> None:
-    table = {"output_type": "display_data", "data": {"text/html": "<table><tr><td>4711</td></tr></table>"}}
-    (part,) = extract(notebook(run("show()", table)))
+    table = {"text/html": "<table><tr><td>4711</td></tr></table>"}
+    (part,) = extract(notebook(run("show()", {"output_type": "display_data", "data": table})))
     assert part.outcome.reason == "forms without text in its output are not read: 1"
 
 
