@@ -111,6 +111,7 @@ def test_links_of_an_older_file_are_made_at_start(start_engine: StartEngine, tmp
     engine.stop()
     with connect(tmp_path / "data" / "kb.db") as connection:
         connection.execute("DROP TABLE links; DROP TABLE names; DELETE FROM migrations WHERE version >= 11")
+        connection.execute("DROP INDEX documents_edited; DROP INDEX jobs_document")
         connection.execute("DROP INDEX chunks_without_static_vector; ALTER TABLE chunks DROP COLUMN static_vector")
     http = Http(start_engine().url)
     assert pairs(http, source, "links") == [(target, "Fossa")]

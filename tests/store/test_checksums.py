@@ -51,6 +51,8 @@ DROP TABLE names;
 DROP VIEW published;
 DROP VIEW stored;
 CREATE VIEW published AS SELECT * FROM documents WHERE revision > 0;
+DROP INDEX documents_edited;
+DROP INDEX jobs_document;
 DROP INDEX documents_deleted_at;
 ALTER TABLE documents DROP COLUMN deleted_at;
 DROP INDEX documents_parent;
