@@ -1,7 +1,7 @@
 """Jobs as rows: what was accepted, how far it is, how it ended."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -101,13 +101,15 @@ class NewJob:
     document_id: int | None = None  # known when it is answered at once
     uid: str | None = None
     outcome: AddOutcome | None = None
+    received_at: str = field(
+        default_factory=now
+    )  # when it was asked for: the database may have been out of reach since
 
 
 def add(tx: Transaction, job: NewJob) -> None:
-    moment = now()
-    ended = moment if job.status == "completed" else None
+    ended = now() if job.status == "completed" else None
     payload = None if job.payload is None else json.dumps(job.payload, ensure_ascii=False)
-    tx.run(INSERT, asdict(job) | {"payload": payload, "chunks_created": 0, "now": moment, "ended": ended})
+    tx.run(INSERT, asdict(job) | {"payload": payload, "chunks_created": 0, "now": job.received_at, "ended": ended})
     tell(tx, job.id, job.status)
 
 
