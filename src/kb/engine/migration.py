@@ -53,9 +53,9 @@ def migrate(settings: Settings, target_url: str, *, force: bool) -> Migration:
         with source.database.read() as tx:
             recorded = meta.model(tx)
         embedder = open_embedder(settings, recorded, Priority())
-        if recorded not in (None, (embedder.name, embedder.fingerprint)):
+        if recorded is not None and recorded != (embedder.name, embedder.fingerprint):
             raise KBError(
-                f"The index was made with {recorded and recorded[0]}, and the settings say {embedder.name}. Set "
+                f"The index was made with {recorded[0]}, and the settings say {embedder.name}. Set "
                 "KB_MODEL_DIR or KB_EMBED_URL as the engine has them, and try again. Nothing was changed."
             )
         embedder.start()
